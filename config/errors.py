@@ -1,0 +1,2 @@
+class OperatorError(Exception):
+    """A mistake of the person who runs the command: shown without a traceback, exit status 2."""

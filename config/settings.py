@@ -1,0 +1,516 @@
+"""Every setting once: field, default, unit and one line of help.
+
+`load_settings` reads them from a TOML file, `ARDVARK_*` environment variables and command-line values, the later over
+the earlier, and reports every mistake at once. `docs/settings.md` and `config/default.toml` are generated from here.
+"""
+
+import copy
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from config.errors import OperatorError
+from config.units import Duration, Size
+
+DEFAULT_FILE = "ardvark.toml"
+ENV_PREFIX = "ARDVARK_"
+
+_ORIGIN = re.compile(
+    r"(?P<scheme>https?)://(?P<host>(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?/?",
+    re.ASCII | re.IGNORECASE,
+)
+_HOST = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?|\*", re.ASCII | re.IGNORECASE)
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def _origin(value: str) -> str:
+    match = _ORIGIN.fullmatch(value)
+    if match is None or ".." in value or int(match["port"] or 1) not in range(1, 65536):
+        raise ValueError('an origin, such as "https://acme.example", or a pattern, such as "https://*.corp.example"')
+    scheme = match["scheme"].lower()
+    port = "" if not match["port"] or int(match["port"]) == _DEFAULT_PORTS[scheme] else f":{int(match['port'])}"
+    return f"{scheme}://{match['host'].lower()}{port}"
+
+
+def _host_pattern(value: str) -> str:
+    if not _HOST.fullmatch(value) or ".." in value:
+        raise ValueError('a host name or a pattern, such as "api.acme.example" or "*.example"')
+    return value.lower()
+
+
+def _http_url(value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", value, re.ASCII):
+        raise ValueError('an absolute http or https URL without credentials, such as "https://registry.example/"')
+    return value
+
+
+def _listen(value: str) -> str:
+    host, separator, port = value.rpartition(":")
+    if not (separator and host and re.fullmatch(r"\d{1,5}", port, re.ASCII) and int(port) < 65536):
+        raise ValueError('an address and port to listen on, such as "127.0.0.1:8080" or "[::1]:8080"')
+    return value
+
+
+def _page(value: str) -> str:
+    if not re.fullmatch(r"/[^\s#]*", value) or value.startswith("//"):
+        raise ValueError('a path on the origin, such as "/" or "/agents"')
+    return value
+
+
+def _network(value: Any) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(value)
+    except ValueError:
+        raise ValueError('an address range in CIDR form, such as "127.0.0.0/8" or "10.1.2.3/32"') from None
+
+
+def _address(value: str) -> str:
+    try:
+        return str(ipaddress.ip_address(value))
+    except ValueError:
+        raise ValueError('a literal IP address, such as "127.0.0.1"') from None
+
+
+def _database_url(value: str) -> str:
+    if not value.startswith(("sqlite+aiosqlite:///", "postgresql+asyncpg://")):
+        raise ValueError('"sqlite+aiosqlite:///ardvark.db" or "postgresql+asyncpg://user@host/database"')
+    return value
+
+
+def _identifier(value: str) -> str:
+    if not re.fullmatch(r"urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+", value):
+        raise ValueError('an ARD identifier, such as "urn:air:registry.example:registry:public"')
+    return value
+
+
+Origin = Annotated[str, AfterValidator(_origin)]
+HostPattern = Annotated[str, AfterValidator(_host_pattern)]
+HttpUrl = Annotated[str, AfterValidator(_http_url)]
+Network = Annotated[
+    ipaddress.IPv4Network | ipaddress.IPv6Network,
+    BeforeValidator(_network),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema({"type": "string"}),
+]
+Surface = Literal["ard", "a2a", "mcp", "madp"]
+NonEmptyStr = Annotated[str, Field(min_length=1)]
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+
+class OriginSettings(Section):
+    """One origin that may be crawled, or a pattern of origins that leads may point to."""
+
+    origin: Annotated[Origin, Field(description="Origin to crawl, or a pattern that admits leads without being crawled.")]
+    surfaces: Annotated[
+        tuple[Surface, ...], Field(description="Protocols to look for.")
+    ] = ("ard", "a2a", "mcp", "madp")
+    pages: Annotated[
+        tuple[Annotated[str, AfterValidator(_page)], ...],
+        Field(description="Pages read for links and in-page markup."),
+    ] = ("/",)
+    artifact_hosts: Annotated[
+        tuple[HostPattern, ...],
+        Field(description="Further hosts that documents of this origin may be fetched from."),
+    ] = ()
+    min_interval: Annotated[Duration | None, Field(description="Never revisit sooner; unset: `crawl.min_interval`.")] = None
+    max_interval: Annotated[Duration | None, Field(description="Never wait longer; unset: `crawl.max_interval`.")] = None
+
+    @property
+    def is_pattern(self) -> bool:
+        return "://*." in self.origin
+
+    @model_validator(mode="after")
+    def _intervals_in_order(self) -> Self:
+        if self.min_interval and self.max_interval and self.min_interval > self.max_interval:
+            raise ValueError("min_interval not longer than max_interval")
+        return self
+
+
+class StorageSettings(Section):
+    """Where everything is kept."""
+
+    url: Annotated[
+        str, AfterValidator(_database_url), Field(description="Database: SQLite in one file, or PostgreSQL.")
+    ] = "sqlite+aiosqlite:///ardvark.db"
+
+
+class ApiSettings(Section):
+    """The registry API."""
+
+    listen: Annotated[str, AfterValidator(_listen), Field(description="Address and port of the API server.")] = (
+        "127.0.0.1:8080"
+    )
+    public_url: Annotated[
+        HttpUrl | None, Field(description="Base URL that others reach the API by; unset: made from `api.listen`.")
+    ] = None
+    identifier: Annotated[
+        Annotated[str, AfterValidator(_identifier)] | None,
+        Field(description="Identifier of this registry; unset: made from the host of the public URL."),
+    ] = None
+    display_name: Annotated[NonEmptyStr, Field(description="Name of this registry.")] = "Ardvark registry"
+    description: Annotated[NonEmptyStr, Field(description="What this registry offers, in a sentence.")] = (
+        "Search over agents, MCP servers and skills, crawled from their publishers' own domains."
+    )
+    publish_listings: Annotated[
+        bool, Field(description="Serve every listing in `/.well-known/ard.json`, not only the registry itself.")
+    ] = False
+    max_request_size: Annotated[Size, Field(description="Largest request body.")] = 65_536
+    max_age: Annotated[Duration, Field(description="How long others may cache an answer.")] = timedelta(seconds=60)
+
+
+class NetworkSettings(Section):
+    """What may be dialled. Everything that opens a door is closed by default."""
+
+    allow_http: Annotated[bool, Field(description="Fetch origins over plain http where they are listed so.")] = False
+    allow_private: Annotated[
+        tuple[Network, ...], Field(description="Address ranges to dial although they are not public.")
+    ] = ()
+    hosts: Annotated[
+        dict[HostPattern, Annotated[str, AfterValidator(_address)]],
+        Field(description="Host names, or patterns of them, that resolve to a fixed address."),
+    ] = Field(default_factory=dict)
+    extra_ca_file: Annotated[Path | None, Field(description="PEM file of further certificate authorities.")] = None
+    nameservers: Annotated[
+        tuple[Annotated[str, AfterValidator(_address)], ...],
+        Field(description="Name servers to ask; empty: those of the system."),
+    ] = ()
+    connect_timeout: Annotated[Duration, Field(description="Longest wait for a connection, TLS included.")] = timedelta(
+        seconds=10
+    )
+    header_timeout: Annotated[Duration, Field(description="Longest wait from request to response headers.")] = timedelta(
+        seconds=10
+    )
+    total_timeout: Annotated[Duration, Field(description="Longest time for one fetch, redirects and body included.")] = (
+        timedelta(seconds=30)
+    )
+    max_redirects: Annotated[int, Field(ge=0, le=20, description="Redirects followed for one fetch.")] = 5
+    connections: Annotated[int, Field(ge=1, le=10_000, description="Open connections at a time, all origins.")] = 200
+
+    @model_validator(mode="after")
+    def _ca_file_exists(self) -> Self:
+        if self.extra_ca_file is not None and not self.extra_ca_file.is_file():
+            raise ValueError("extra_ca_file to be an existing PEM file")
+        return self
+
+
+class PolitenessSettings(Section):
+    """How gently one origin is treated."""
+
+    contact_url: Annotated[HttpUrl | None, Field(description="Page about this crawler, sent in the User-Agent.")] = None
+    min_delay: Annotated[Duration, Field(description="Shortest pause between two requests to one origin.")] = timedelta(
+        seconds=1
+    )
+    max_delay: Annotated[Duration, Field(description="Longest `Crawl-delay` of a robots.txt that is honoured.")] = (
+        timedelta(hours=6)
+    )
+    max_retry_after: Annotated[Duration, Field(description="Longest `Retry-After` that is honoured.")] = timedelta(hours=24)
+
+
+class CrawlSettings(Section):
+    """When origins are visited, and how far a visit goes."""
+
+    visits: Annotated[int, Field(ge=1, le=10_000, description="Visits under way at a time in one process.")] = 100
+    min_interval: Annotated[Duration, Field(description="Shortest time between two fetches of one document.")] = timedelta(
+        minutes=5
+    )
+    max_interval: Annotated[Duration, Field(description="Longest time between two fetches of one document.")] = timedelta(
+        hours=24
+    )
+    absent_max_interval: Annotated[
+        Duration, Field(description="Longest time between two looks for a document that is not there.")
+    ] = timedelta(days=7)
+    page_interval: Annotated[Duration, Field(description="Shortest time between two fetches of one HTML page.")] = timedelta(
+        days=1
+    )
+    default_freshness: Annotated[
+        Duration, Field(description="Freshness of a document that states none and has no date.")
+    ] = timedelta(hours=1)
+    unconditional_every: Annotated[
+        int, Field(ge=2, le=1000, description="After so many 304 answers in a row the whole document is fetched.")
+    ] = 20
+    unconditional_after: Annotated[
+        Duration, Field(description="After so long with only 304 answers the whole document is fetched.")
+    ] = timedelta(days=7)
+    removal_sightings: Annotated[
+        int, Field(ge=1, le=100, description="A manifest must be found missing (404) so often before its entries go.")
+    ] = 3
+    removal_period: Annotated[
+        Duration, Field(description="A manifest must be missing (404) for so long before its entries go.")
+    ] = timedelta(hours=24)
+    nesting_depth: Annotated[int, Field(ge=1, le=16, description="Levels of nested catalogs, the first one included.")] = 4
+    max_documents: Annotated[int, Field(ge=1, le=10_000, description="Documents watched for one origin.")] = 64
+    lease: Annotated[Duration, Field(description="A claim on an origin ends after this time unless renewed.")] = timedelta(
+        minutes=5
+    )
+    shutdown_grace: Annotated[Duration, Field(description="Time that visits get to finish when the daemon stops.")] = (
+        timedelta(seconds=15)
+    )
+
+
+class LimitsSettings(Section):
+    """Bounds on what a publisher can make us hold."""
+
+    manifest_size: Annotated[Size, Field(description="Largest manifest, decoded.")] = 1_048_576
+    page_size: Annotated[Size, Field(description="Part of an HTML page that is read, decoded.")] = 524_288
+    robots_size: Annotated[Size, Field(description="Part of a robots.txt that is read, decoded.")] = 512_000
+    json_depth: Annotated[int, Field(ge=8, le=256, description="Deepest nesting of a JSON document.")] = 64
+    entries: Annotated[int, Field(ge=1, le=1_000_000, description="Entries read from one manifest.")] = 10_000
+    string_size: Annotated[Size, Field(description="Longest text of an entry that search shows.")] = 65_536
+    links: Annotated[int, Field(ge=1, le=1000, description="Leads taken from one document.")] = 50
+
+
+class TrustSettings(Section):
+    """What an entry must show to be served under its publisher's name."""
+
+    alignment: Annotated[
+        Literal["subdomain", "exact", "off"],
+        Field(description="How the identity of a trust manifest must match the publisher."),
+    ] = "subdomain"
+
+
+class SearchSettings(Section):
+    """Ranking."""
+
+    min_score: Annotated[int, Field(ge=0, le=100, description="Entries below this score match nothing.")] = 2
+
+
+class LoggingSettings(Section):
+    """Events on standard error."""
+
+    level: Annotated[Literal["debug", "info", "warning", "error"], Field(description="Least severe events shown.")] = "info"
+    format: Annotated[
+        Literal["auto", "json", "console"], Field(description="`auto`: console on a terminal, JSON otherwise.")
+    ] = "auto"
+
+
+class PeerSettings(Section):
+    """Another registry."""
+
+    url: Annotated[HttpUrl, Field(description="Base URL of the peer's API.")]
+    roles: Annotated[
+        tuple[Literal["search", "refer", "mirror"], ...],
+        Field(min_length=1, description="What the peer is used for."),
+    ]
+
+
+class Settings(BaseSettings):
+    """All settings of one process."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True, validate_default=True
+    )
+
+    origins: Annotated[tuple[OriginSettings, ...], Field(description="The allowlist.")] = ()
+    storage: StorageSettings = StorageSettings()
+    api: ApiSettings = ApiSettings()
+    network: NetworkSettings = NetworkSettings()
+    politeness: PolitenessSettings = PolitenessSettings()
+    crawl: CrawlSettings = CrawlSettings()
+    limits: LimitsSettings = LimitsSettings()
+    trust: TrustSettings = TrustSettings()
+    search: SearchSettings = SearchSettings()
+    logging: LoggingSettings = LoggingSettings()
+    peers: Annotated[tuple[PeerSettings, ...], Field(description="Other registries.")] = ()
+
+    @model_validator(mode="after")
+    def _origins_fit_together(self) -> Self:
+        mistakes = []
+        seen: set[str] = set()
+        for number, entry in enumerate(self.origins):
+            if entry.origin in seen:
+                mistakes.append(f"origins[{number}].origin to be listed once ({entry.origin} is there twice)")
+            seen.add(entry.origin)
+            if entry.origin.startswith("http://") and not self.network.allow_http:
+                mistakes.append(f"https in origins[{number}].origin, or network.allow_http = true")
+        if self.crawl.min_interval > self.crawl.max_interval:
+            mistakes.append("crawl.min_interval not longer than crawl.max_interval")
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
+        return self
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Command line over environment over file; the file's values arrive under a private name."""
+        values = dict(getattr(init_settings, "init_kwargs", {}))
+        from_file = values.pop("_file", {})
+        return (
+            InitSettingsSource(settings_cls, init_kwargs=values),
+            env_settings,
+            InitSettingsSource(settings_cls, init_kwargs=from_file),
+        )
+
+    @property
+    def base_url(self) -> str:
+        """Base URL of the API, always with one trailing slash."""
+        return (self.api.public_url or f"http://{self.api.listen}/api/v1").rstrip("/") + "/"
+
+    @property
+    def contact_url(self) -> str:
+        """Where a publisher can read about this crawler: the setting, else the registry itself."""
+        return self.politeness.contact_url or self.base_url
+
+
+@dataclass(frozen=True)
+class _Origins:
+    """Where each value came from, to name it in a message."""
+
+    file: Path | None
+    overrides: Mapping[str, Any]
+
+    def of(self, path: Sequence[str | int]) -> str:
+        value: Any = self.overrides if path else None
+        for step in path or [""]:
+            if not isinstance(value, Mapping) or step not in value:
+                break
+            value = value[step]
+        else:
+            return "command line"
+        names = [str(step).upper() for step in path if isinstance(step, str)]
+        for length in range(len(names), 0, -1):
+            name = ENV_PREFIX + "__".join(names[:length])
+            if name in os.environ:
+                return name
+        return str(self.file) if self.file else "settings"
+
+
+def load_settings(file: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Read the settings from file, environment and command line.
+
+    Without `file`, `ardvark.toml` of the working directory is read if it is there. Raises OperatorError that lists all
+    mistakes, each with its key, its value and what was expected.
+    """
+    overrides = overrides or {}
+    path = file or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).exists() else None)
+    from_file = _read_toml(path) if path else {}
+    mistakes = _unknown_variables()
+    try:
+        settings = Settings(**overrides, _file=from_file)
+    except ValidationError as error:
+        mistakes += _all_mistakes(error, from_file, overrides, _Origins(path, overrides))
+    except SettingsError as error:
+        mistakes.append(f"{_env_field(error)}: expected JSON, as in '[\"127.0.0.0/8\"]'")
+    else:
+        if not mistakes:
+            return settings
+    raise OperatorError("the settings are wrong:\n" + "\n".join(f"  {mistake}" for mistake in mistakes))
+
+
+def _all_mistakes(
+    error: ValidationError, from_file: Mapping[str, Any], overrides: Mapping[str, Any], origins: _Origins
+) -> list[str]:
+    """Describe the errors, then those that only show once the wrong values are out of the way."""
+    mistakes = [_mistake(item, origins) for item in error.errors()]
+    rest = [copy.deepcopy(dict(overrides)), copy.deepcopy(dict(from_file))]
+    for item in error.errors():
+        for values in rest:
+            _take_out(values, item["loc"])
+    try:
+        Settings(**rest[0], _file=rest[1])
+    except ValidationError as second:
+        described = [_mistake(item, origins) for item in second.errors()]
+        mistakes += [mistake for mistake in described if mistake not in mistakes]
+    return mistakes
+
+
+def _take_out(values: Any, path: Sequence[str | int]) -> None:
+    """Remove the value at `path`; a list keeps its length, so that later messages count right."""
+    while path and isinstance(path[-1], int):
+        path = path[:-1]
+    for step in path[:-1]:
+        if isinstance(values, list) and isinstance(step, int) and step < len(values):
+            values = values[step]
+        elif isinstance(values, dict) and step in values:
+            values = values[step]
+        else:
+            return
+    last = path[-1] if path else None
+    if isinstance(values, dict) and last == "origin":
+        values[last] = f"https://wrong-{id(values)}.invalid"
+    elif isinstance(values, dict):
+        values.pop(last, None)
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as stream:
+            return tomllib.load(stream)
+    except FileNotFoundError:
+        raise OperatorError(f"{path}: no such settings file") from None
+    except OSError as error:
+        raise OperatorError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise OperatorError(f"{path}: not valid TOML: {error}") from None
+
+
+def _unknown_variables() -> list[str]:
+    known = tuple(ENV_PREFIX + name.upper() for name in Settings.model_fields)
+    return [
+        f"{name}: expected one of the settings, such as {ENV_PREFIX}API__LISTEN"
+        for name in sorted(os.environ)
+        if name.startswith(ENV_PREFIX) and name.split("__")[0] not in known
+    ]
+
+
+def _env_field(error: SettingsError) -> str:
+    match = re.search(r'field "(\w+)"', str(error))
+    return ENV_PREFIX + match[1].upper() if match else "environment"
+
+
+def _mistake(item: Any, origins: _Origins) -> str:
+    path = [step for step in item["loc"] if not (isinstance(step, str) and step.startswith("function-"))]
+    key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+    where = origins.of(path)
+    kind = item["type"]
+    if kind == "extra_forbidden":
+        return f"{where}: {key}: no such setting"
+    if kind == "missing":
+        return f"{where}: {key}: is missing"
+    expected = str(item.get("ctx", {}).get("error") or item["msg"])
+    if kind == "literal_error":
+        expected = f"one of {item['ctx']['expected']}"
+    expected = re.sub(r"^(Input should be|Value error,) ", "", expected)
+    if not key or isinstance(item["input"], Mapping):
+        return f"{where}: {key}{': ' if key else ''}expected {expected}"
+    return f"{where}: {key} = {_shown(item['input'])}: expected {expected}"
+
+
+def _shown(value: Any) -> str:
+    """Show a wrong value, short and without a password."""
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", text)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,55 @@
+"""Pacing: one request at a time to one origin, spaced; other origins are never held up."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from crawler.clock import Clock
+
+_IDLE_LIMIT = 10_000
+
+
+@dataclass(slots=True)
+class _Lane:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    next_at: float = 0.0
+    waiting: int = 0
+
+
+class Limiter:
+    """Turns at origins."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lanes: dict[str, _Lane] = {}
+
+    @asynccontextmanager
+    async def turn(self, origin: str, spacing: timedelta) -> AsyncIterator[None]:
+        """Wait for this origin's turn and hold it; the next turn starts no sooner than `spacing` after this one."""
+        lane = self._lane(origin)
+        lane.waiting += 1
+        try:
+            async with lane.lock:
+                wait = lane.next_at - self._clock.monotonic()
+                if wait > 0:
+                    await self._clock.sleep(wait)
+                lane.next_at = self._clock.monotonic() + spacing.total_seconds()
+                yield
+        finally:
+            lane.waiting -= 1
+
+    def wait_s(self, origin: str) -> float:
+        """Say how long a turn at this origin would have to wait now, in seconds."""
+        lane = self._lanes.get(origin)
+        return 0.0 if lane is None else max(lane.next_at - self._clock.monotonic(), 0.0)
+
+    def _lane(self, origin: str) -> _Lane:
+        lane = self._lanes.get(origin)
+        if lane is None:
+            if len(self._lanes) >= _IDLE_LIMIT:
+                now = self._clock.monotonic()
+                self._lanes = {name: kept for name, kept in self._lanes.items() if kept.waiting or kept.next_at > now}
+            lane = self._lanes[origin] = _Lane()
+        return lane

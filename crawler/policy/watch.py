@@ -1,0 +1,251 @@
+"""How an observation changes what is remembered of a document. Pure.
+
+Everything that depends on the history of one URL is decided here: which conditions to send, whether a 304 can be
+believed, when the copy turns stale and when a missing document counts as taken away.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from crawler.policy.cadence import (
+    Range,
+    interval_after_success,
+    next_after_absence,
+    next_after_failure,
+    next_after_success,
+)
+from crawler.policy.freshness import (
+    Validators,
+    Verdict,
+    conditional_headers,
+    freshness,
+    judge_not_modified,
+    stored_headers,
+    update_stored,
+    validators_of,
+)
+from crawler.policy.observation import DocumentKind, DocumentState, Observation
+from crawler.policy.outcomes import Outcome
+
+# After so many 200s with the same bytes the entity tag is known to match nothing, as behind compressing servers.
+_INEFFECTIVE_AFTER = 3
+_DISTRUST = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRules:
+    """The settings that decide about one document."""
+
+    allowed: Range
+    absent_ceiling: timedelta
+    failure_ceiling: timedelta
+    default_freshness: timedelta
+    unconditional_every: int
+    unconditional_after: timedelta
+    removal_sightings: int
+    removal_period: timedelta
+
+
+def conditions_for(state: DocumentState, rules: WatchRules, now: datetime, parser_version: str) -> Mapping[str, str]:
+    """Choose the conditions of the next request; none where the whole document is wanted.
+
+    Conditions need the stored body. They are left out when the parser changed, on every Nth look and after a week, for
+    validators can lie; and while they were caught lying.
+    """
+    if state.digest is None or state.parser_version != parser_version:
+        return {}
+    if state.distrust_until is not None and now < state.distrust_until:
+        return {}
+    if state.not_modified_streak >= rules.unconditional_every:
+        return {}
+    if state.full_at is None or now - state.full_at >= rules.unconditional_after:
+        return {}
+    validators = validators_of(state.headers)
+    if state.ineffective_streak >= _INEFFECTIVE_AFTER and validators.last_modified is not None:
+        # With If-None-Match present a server ignores the date (RFC 9110 13.1.3), so the useless tag must go.
+        validators = Validators(None, validators.last_modified)
+    return conditional_headers(validators, state.headers.get("vary"))
+
+
+def judge_304(state: DocumentState, observation: Observation) -> Verdict:
+    """Decide whether a 304 confirms what is stored."""
+    return judge_not_modified(
+        observation.conditions, state.headers, observation.headers, have_body=state.digest is not None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The identity of a body that was fetched and read."""
+
+    digest: str
+    content_digest: str | None
+    length: int
+    parser_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The state after an observation, and what was noticed on the way."""
+
+    state: DocumentState
+    changed: bool = False
+    taken_away: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def after_content(
+    state: DocumentState, observation: Observation, content: Content, rules: WatchRules, chance: float
+) -> Step:
+    """Remember a body: validators and freshness are replaced whatever the digest says (RFC 9111 4.3.4)."""
+    now = observation.response_at
+    same = state.digest == content.digest
+    changed = not same and (state.content_digest is None or state.content_digest != content.content_digest)
+    unconditional = not observation.conditions
+    notes = []
+    lied = (
+        unconditional
+        and not same
+        and state.not_modified_streak > 0
+        and bool(validators_of(state.headers))
+        and validators_of(state.headers) == validators_of(observation.headers)
+    )
+    if lied:
+        notes.append("validator_lies")
+    ineffective = state.ineffective_streak + 1 if same and "If-None-Match" in observation.conditions else 0
+    if ineffective == _INEFFECTIVE_AFTER:
+        notes.append("revalidation_ineffective")
+    kept = replace(
+        state,
+        headers=stored_headers(observation.headers),
+        digest=content.digest,
+        content_digest=content.content_digest,
+        length=content.length,
+        parser_version=content.parser_version,
+        fetched_at=now,
+        full_at=now,
+        changed_at=now if changed else state.changed_at,
+        not_modified_streak=0,
+        ineffective_streak=ineffective,
+        distrust_until=now + _DISTRUST if lied else state.distrust_until,
+    )
+    return Step(_after_success(kept, observation, rules, chance, changed=changed), changed, notes=tuple(notes))
+
+
+def after_not_modified(state: DocumentState, observation: Observation, rules: WatchRules, chance: float) -> Step:
+    """Remember a confirming 304: it is an observation, and it may refresh the stored fields."""
+    kept = replace(
+        state,
+        headers=update_stored(state.headers, observation.headers),
+        not_modified_streak=state.not_modified_streak + 1,
+        ineffective_streak=0,
+    )
+    return Step(_after_success(kept, observation, rules, chance, changed=False))
+
+
+def _after_success(
+    state: DocumentState, observation: Observation, rules: WatchRules, chance: float, *, changed: bool
+) -> DocumentState:
+    now = observation.response_at
+    fresh = freshness(
+        state.headers,
+        200,
+        request_at=observation.request_at,
+        response_at=now,
+        default=rules.default_freshness,
+    )
+    fresh_until = fresh.fresh_until(now)
+    interval = interval_after_success(
+        state.interval, changed=changed, first=rules.default_freshness, allowed=rules.allowed
+    )
+    # robots.txt has no schedule of its own; it is looked at before each visit once it is stale.
+    scheduled = state.kind is not DocumentKind.ROBOTS
+    return replace(
+        _attempted(state, observation),
+        confirmed_at=now,
+        fresh_until=fresh_until,
+        interval=interval,
+        next_fetch_at=next_after_success(now, interval, fresh_until, allowed=rules.allowed, chance=chance)
+        if scheduled
+        else None,
+        failures=0,
+        failing_since=None,
+        absences=0,
+        absent_since=None,
+    )
+
+
+def after_absence(state: DocumentState, observation: Observation, rules: WatchRules, chance: float) -> Step:
+    """Remember that there is nothing, or nothing of the kind.
+
+    Only 404 and 410 can take entries away: 410 at once, 404 when it was seen often enough over long enough (H24). A
+    page where the manifest should be leaves them in place, stale.
+    """
+    now = observation.response_at
+    outcome = observation.outcome
+    gone = outcome is Outcome.GONE
+    stated = outcome is Outcome.GONE or (outcome is Outcome.ABSENT and observation.status == 404)
+    absences = state.absences + 1
+    absent_since = state.absent_since or now
+    confirmed = gone or (absences >= rules.removal_sightings and now - absent_since >= rules.removal_period)
+    fresh = freshness(
+        observation.headers,
+        observation.status or 404,
+        request_at=observation.request_at,
+        response_at=now,
+        default=timedelta(0),
+    )
+    after = replace(
+        _attempted(state, observation),
+        absences=absences,
+        absent_since=absent_since,
+        failures=0,
+        failing_since=state.failing_since or now,
+        not_modified_streak=0,
+        next_fetch_at=None
+        if state.kind is DocumentKind.ROBOTS
+        else next_after_absence(
+            now,
+            absences,
+            gone=gone,
+            fresh_until=fresh.fresh_until(now) if fresh.explicit else None,
+            ceiling=rules.absent_ceiling,
+            chance=chance,
+        ),
+    )
+    return Step(after, taken_away=stated and confirmed)
+
+
+def after_failure(state: DocumentState, observation: Observation, rules: WatchRules, chance: float) -> Step:
+    """Remember a failure: nothing is removed, what is held turns stale, the next try waits longer."""
+    now = observation.response_at
+    failures = state.failures + 1
+    next_fetch_at = next_after_failure(now, failures, ceiling=rules.failure_ceiling, chance=chance)
+    if observation.outcome in (Outcome.WITHHELD, Outcome.DISALLOWED, Outcome.REFUSED):
+        # An answer, though not the one we want: asking again soon would be rude and useless.
+        next_fetch_at = next_after_absence(
+            now, failures, gone=True, fresh_until=None, ceiling=rules.absent_ceiling, chance=chance
+        )
+    if observation.retry_after is not None:
+        next_fetch_at = max(next_fetch_at, now + observation.retry_after)
+    after = replace(
+        _attempted(state, observation),
+        failures=failures,
+        failing_since=state.failing_since or now,
+        next_fetch_at=None if state.kind is DocumentKind.ROBOTS else next_fetch_at,
+    )
+    return Step(after)
+
+
+def _attempted(state: DocumentState, observation: Observation) -> DocumentState:
+    return replace(
+        state,
+        outcome=observation.outcome,
+        reason=observation.reason,
+        detail=observation.detail,
+        status=observation.status,
+        attempted_at=observation.response_at,
+        final_url=observation.final_url or state.url,
+        hops=observation.hops,
+    )

@@ -1,0 +1,295 @@
+"""The ARD surface: manifests of both AI Catalog generations, nested catalogs and entries in pages (ARD 5.1). Pure.
+
+A document is judged by its shape. The only demand on a manifest is an `entries` array; other root members are noise.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from crawler.surfaces.ard_entry import read_entry
+from crawler.surfaces.base import Bounds, Source
+from index.identity import CATALOG_TYPE, parse_urn, version_key
+from index.records import Entry, Lead, Mechanism, Problem, Reading, Severity, Standing, pointer_step
+from index.strict_json import MalformedJson, ParsedJson, element_texts, member_text, parse
+from index.urls import BadUrl, resolve
+
+SURFACE_VERSION = "ard-1"
+WELL_KNOWN_PATH = "/.well-known/ard.json"
+PREDECESSOR_PATH = "/.well-known/ai-catalog.json"
+RELATION = "ard"
+PREDECESSOR_RELATION = "ai-catalog"
+_MAJOR = 1
+
+
+@dataclass(slots=True)
+class _Catalog:
+    """A manifest being read: what all its levels share."""
+
+    parsed: ParsedJson
+    source: Source
+    bounds: Bounds
+    located: tuple[Problem, ...]
+    entries: list[Entry] = field(default_factory=list)
+    leads: list[Lead] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    complete: bool = True
+
+    def note(self, code: str, severity: Severity, pointer: str, message: str, clause: str) -> None:
+        self.problems.append(Problem(code, severity, pointer, message, clause))
+
+
+def read_manifest(body: bytes, source: Source, bounds: Bounds) -> Reading:
+    """Read a document that an entry source pointed to.
+
+    The kind is `manifest`, `entry` for a single one (accepted with a warning), `unknown` for other JSON and
+    `malformed` for what is none. Only the first two can be complete.
+    """
+    try:
+        parsed = parse(body, max_depth=bounds.json_depth)
+    except MalformedJson as error:
+        return Reading("malformed", problems=(error.problem(),), complete=False)
+    return read_parsed(parsed, source, bounds)
+
+
+def read_parsed(parsed: ParsedJson, source: Source, bounds: Bounds) -> Reading:
+    """Read a parsed document."""
+    value = parsed.value
+    located = tuple(problem for problem in parsed.problems if problem.pointer)
+    catalog = _Catalog(parsed, source, bounds, located, problems=[p for p in parsed.problems if not p.pointer])
+    if isinstance(value, dict) and "entries" in value:
+        kind = "manifest"
+        _read_root(catalog, value)
+    elif isinstance(value, dict) and _looks_like_entry(value):
+        kind = "entry"
+        catalog.note("manifest.single_entry", Severity.WARNING, "", "the document is one bare entry", "ARD 5.1")
+        catalog.entries.append(read_entry(value, parsed.text.strip(), "", source, bounds, located=located))
+    else:
+        kind = "unknown"
+        catalog.complete = False
+        catalog.note("manifest.no_entries", Severity.ERROR, "", "expected an object with an entries array", "ARD 5.1")
+    return Reading(
+        kind=kind,
+        entries=tuple(_within_one_document(catalog.entries)),
+        leads=tuple(catalog.leads),
+        problems=tuple(catalog.problems),
+        complete=catalog.complete and kind != "unknown",
+    )
+
+
+def read_in_page(scripts: Sequence[str], base_url: str, source: Source, bounds: Bounds) -> Reading:
+    """Read the entries in the JSON-LD scripts of a page (ARD 5.1): an object, an array or a `@graph` of nodes.
+
+    A damaged script is a problem of its own and hides no other; the reading is then incomplete.
+    """
+    in_page = replace(source, url=base_url)
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    complete = True
+    for number, script in enumerate(scripts):
+        pointer = pointer_step(number)
+        try:
+            parsed = parse(script.encode("utf-8", "surrogatepass"), max_depth=bounds.json_depth)
+        except MalformedJson as error:
+            if '"urn:air:' in script or '"urn:ai:' in script:
+                problems.append(replace(error.problem(), severity=Severity.WARNING, pointer=pointer))
+                complete = False
+            continue
+        faults = tuple(replace(problem, pointer=pointer + problem.pointer) for problem in parsed.problems)
+        for node, raw, place, contexts in _nodes(parsed, pointer):
+            if len(entries) >= bounds.entries:
+                complete = False
+                break
+            inside = tuple(fault for fault in faults if _is_within(fault.pointer, place))
+            entries.append(read_entry(node, raw, place, in_page, bounds, outer_context=contexts, located=inside))
+    return Reading("page", tuple(_within_one_document(entries)), problems=tuple(problems), complete=complete)
+
+
+def _looks_like_entry(value: Mapping[str, Any]) -> bool:
+    identifier = value.get("identifier")
+    return isinstance(identifier, str) and parse_urn(identifier) is not None
+
+
+def _read_root(catalog: _Catalog, root: Mapping[str, Any]) -> None:
+    _check_spec_version(catalog, root)
+    entries = root["entries"]
+    if not isinstance(entries, list):
+        catalog.complete = False
+        catalog.note("manifest.entries_type", Severity.ERROR, "/entries", "entries must be an array", "ARD 5.1")
+        return
+    if any(problem.severity is Severity.ERROR for problem in catalog.problems):
+        catalog.complete = False
+        return
+    _read_level(catalog, entries, ("entries",), catalog.source.depth)
+    _read_collections(catalog, root.get("collections"))
+
+
+def _check_spec_version(catalog: _Catalog, root: Mapping[str, Any]) -> None:
+    """Refuse an AI Catalog of a later major version; for ARD the member is noise (ARD 5.1)."""
+    version = root.get("specVersion")
+    if not catalog.source.predecessor or version is None:
+        return
+    major = version.partition(".")[0] if isinstance(version, str) else ""
+    if not major.isdecimal() or len(major) > 9:
+        catalog.note(
+            "catalog.spec_version", Severity.WARNING, "/specVersion", "specVersion should be Major.Minor", "AI Catalog"
+        )
+    elif int(major) > _MAJOR:
+        catalog.note(
+            "catalog.unsupported_version",
+            Severity.ERROR,
+            "/specVersion",
+            f"version {int(major)} of the AI Catalog is not known here",
+            "AI Catalog",
+        )
+    elif int(major) != _MAJOR:
+        catalog.note("catalog.spec_version", Severity.WARNING, "/specVersion", "expected version 1.0", "AI Catalog")
+
+
+def _read_level(catalog: _Catalog, entries: Sequence[Any], path: tuple[str | int, ...], depth: int) -> None:
+    """Read one array of entries; inline catalogs among them count as a level of their own."""
+    pointer = "".join(pointer_step(step) for step in path)
+    texts = element_texts(catalog.parsed.text, path) if entries else []
+    for number, (value, raw) in enumerate(zip(entries, texts, strict=True)):
+        if len(catalog.entries) >= catalog.bounds.entries:
+            catalog.complete = False
+            catalog.note(
+                "manifest.too_many_entries",
+                Severity.WARNING,
+                f"{pointer}/{number}",
+                f"only {catalog.bounds.entries} entries are read",
+                "our bound",
+            )
+            return
+        place = f"{pointer}/{number}"
+        inside = tuple(fault for fault in catalog.located if _is_within(fault.pointer, place))
+        entry = read_entry(value, raw, place, catalog.source, catalog.bounds, located=inside)
+        if entry.standing is Standing.POINTER:
+            entry = _follow(catalog, entry, (*path, number), depth)
+        catalog.entries.append(entry)
+
+
+def _follow(catalog: _Catalog, entry: Entry, path: tuple[str | int, ...], depth: int) -> Entry:
+    """Turn the pointer to a nested catalog into a lead, or read it where it stands (AI Catalog, nesting)."""
+    if depth >= catalog.bounds.nesting_depth:
+        return _with_problem(
+            entry, "nesting.too_deep", Severity.WARNING, f"catalogs below level {depth} are not followed", "AI Catalog"
+        )
+    entry = _with_problem(
+        entry, "entry.nested_catalog", Severity.INFO, "a pointer to a catalog, read in its place", "AI Catalog"
+    )
+    if entry.url is not None:
+        if entry.url in (*catalog.source.ancestors, catalog.source.url):
+            return _with_problem(entry, "nesting.cycle", Severity.WARNING, "the catalog leads back here", "AI Catalog")
+        _add_lead(catalog, entry.url, entry.pointer, depth)
+        return entry
+    data = entry.value.get("data")
+    nested = data.get("entries") if isinstance(data, Mapping) else None
+    if not isinstance(nested, list):
+        return _with_problem(
+            entry, "nesting.no_entries", Severity.WARNING, "the inline catalog has no entries array", "AI Catalog"
+        )
+    member = "data" if "data" not in entry.adapted else "inline"
+    _read_level(catalog, nested, (*path, member, "entries"), depth + 1)
+    return entry
+
+
+def _read_collections(catalog: _Catalog, collections: Any) -> None:
+    """Follow the child catalogs of older documents (removed from the AI Catalog by its ADR-0003)."""
+    if not isinstance(collections, list) or not collections:
+        return
+    catalog.note(
+        "catalog.collections_removed", Severity.WARNING, "/collections", "an older way to nest catalogs", "AI Catalog ADR-0003"
+    )
+    if catalog.source.depth >= catalog.bounds.nesting_depth:
+        return
+    for number, item in enumerate(collections[: catalog.bounds.links]):
+        reference = item.get("url") if isinstance(item, Mapping) else item
+        pointer = f"/collections/{number}"
+        try:
+            url = resolve(catalog.source.url, reference) if isinstance(reference, str) else ""
+        except BadUrl as error:
+            catalog.note("url.syntax", Severity.WARNING, pointer, f"expected {error}", "RFC 3986")
+            continue
+        if url and url not in (*catalog.source.ancestors, catalog.source.url):
+            _add_lead(catalog, url, pointer, catalog.source.depth)
+
+
+def _add_lead(catalog: _Catalog, url: str, pointer: str, depth: int) -> None:
+    if len(catalog.leads) >= catalog.bounds.links:
+        catalog.note("nesting.too_many", Severity.WARNING, pointer, "no further catalogs are followed", "our bound")
+        return
+    source = catalog.source
+    catalog.leads.append(
+        Lead(
+            url=url,
+            mechanism=Mechanism.NESTED,
+            rank=source.rank + 1,
+            media_type=CATALOG_TYPE,
+            pointer=pointer,
+            depth=depth + 1,
+            ancestors=(*source.ancestors, source.url),
+        )
+    )
+
+
+def _with_problem(entry: Entry, code: str, severity: Severity, message: str, clause: str) -> Entry:
+    return replace(entry, problems=(*entry.problems, Problem(code, severity, entry.pointer, message, clause)))
+
+
+def _is_within(pointer: str, place: str) -> bool:
+    return pointer == place or pointer.startswith(place + "/")
+
+
+def _within_one_document(entries: Sequence[Entry]) -> Iterator[Entry]:
+    """Settle what repeats an identifier: the same version twice is an error, an older version is history."""
+    newest: dict[str, Entry] = {}
+    seen: set[tuple[str, str | None]] = set()
+    judged: list[Entry] = []
+    for entry in entries:
+        if entry.standing is not Standing.CANDIDATE or entry.key is None:
+            judged.append(entry)
+            continue
+        if (entry.key, entry.version) in seen:
+            message = "the identifier occurs twice with the same version; the first entry counts"
+            entry = _with_problem(entry, "entry.duplicate", Severity.ERROR, message, "ARD 4.2")  # noqa: PLW2901
+            judged.append(replace(entry, standing=Standing.REJECTED))
+            continue
+        seen.add((entry.key, entry.version))
+        best = newest.get(entry.key)
+        if best is None or _recency(entry) > _recency(best):
+            newest[entry.key] = entry
+        judged.append(entry)
+    for entry in judged:
+        if entry.standing is Standing.CANDIDATE and entry.key and newest[entry.key] is not entry:
+            superseded = _with_problem(
+                entry, "entry.superseded", Severity.INFO, "a later version of the same identifier is listed", "AI Catalog"
+            )
+            yield replace(superseded, standing=Standing.SUPERSEDED)
+        else:
+            yield entry
+
+
+def _recency(entry: Entry) -> tuple[Any, ...]:
+    return version_key(entry.version), entry.updated_at.timestamp() if entry.updated_at else 0.0
+
+
+def _nodes(parsed: ParsedJson, pointer: str) -> Iterator[tuple[Any, str, str, tuple[Any, ...]]]:
+    """Find the entry nodes of one script: value, text as published, place, and the contexts of what encloses it."""
+    stack: list[tuple[Any, tuple[str | int, ...], tuple[Any, ...]]] = [(parsed.value, (), ())]
+    while stack:
+        value, path, contexts = stack.pop()
+        if isinstance(value, list):
+            stack.extend((item, (*path, index), contexts) for index, item in reversed(list(enumerate(value))))
+        elif isinstance(value, dict):
+            if _looks_like_entry(value):
+                yield value, _text_at(parsed, path), pointer + "".join(map(pointer_step, path)), contexts
+                continue
+            inner = (*contexts, value["@context"]) if "@context" in value else contexts
+            for name in ("entries", "@graph"):
+                if isinstance(value.get(name), list | dict):
+                    stack.append((value[name], (*path, name), inner))
+
+
+def _text_at(parsed: ParsedJson, path: tuple[str | int, ...]) -> str:
+    return member_text(parsed.text, path)

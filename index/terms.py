@@ -1,0 +1,275 @@
+"""Terms to IRIs: the small part of JSON-LD that filters need, over the ARD base context. Pure.
+
+Nothing is ever fetched, and structure is always read from raw member names; IRIs serve matching alone. A key resolves
+by the base context, then the publisher's own `@context` on top of it (ARD 4.1).
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from index.identity import canonical_type
+from index.records import Problem, Severity
+
+NAMESPACE = "https://agenticresourcediscovery.org/ns#"
+BASE_CONTEXT_URLS = frozenset(
+    {
+        "https://agenticresourcediscovery.org/context/v1",
+        "https://agenticresourcediscovery.org/context/v1.jsonld",
+    }
+)
+_CORE_TERMS: Mapping[str, str] = {
+    "identifier": "identifier",
+    "displayName": "displayName",
+    "type": "mediaType",
+    "url": "url",
+    "data": "data",
+    "representativeQueries": "representativeQueries",
+    "capabilities": "capabilities",
+    "tags": "tags",
+    "description": "description",
+    "version": "version",
+    "updatedAt": "updatedAt",
+    "metadata": "metadata",
+    "trustManifest": "trustManifest",
+}
+_KEYWORD_ALIASES = {"id": "@id"}
+_JSON_TERMS = frozenset(NAMESPACE + name for name in ("data", "metadata", "trustManifest"))
+TYPE_IRI = NAMESPACE + "mediaType"
+PUBLISHER_PATH = "publisher"
+_PREFIX_ENDS = (":", "/", "?", "#", "[", "]", "@")
+_IGNORED_KEYWORDS = frozenset({"@version", "@base", "@language", "@direction", "@protected"})
+_UNSUPPORTED_KEYWORDS = frozenset({"@import", "@propagate", "@type"})
+_NOT_INDEXED = frozenset(NAMESPACE + name for name in ("description", "representativeQueries"))
+_MAX_PAIRS = 200
+_MAX_DEPTH = 8
+_LONGEST_VALUE = 256
+_MAX_DEFINITIONS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """An effective context: defined terms, usable prefixes and the vocabulary of undeclared terms."""
+
+    terms: Mapping[str, str | None]
+    prefixes: Mapping[str, str]
+    vocab: str | None = NAMESPACE
+
+    def expand(self, key: str) -> str | None:
+        """Resolve a member name to its IRI; a JSON-LD keyword gives its name, a name with no meaning None."""
+        if key.startswith("@"):
+            return key
+        if key in self.terms:
+            return self.terms[key]
+        prefix, colon, suffix = key.partition(":")
+        if colon:
+            if suffix.startswith("//") or prefix == "_":
+                return key
+            namespace = self.prefixes.get(prefix)
+            return key if namespace is None else namespace + suffix
+        return None if self.vocab is None else self.vocab + key
+
+
+BASE = Context(
+    terms={name: NAMESPACE + iri for name, iri in _CORE_TERMS.items()} | _KEYWORD_ALIASES,
+    prefixes={"ard": NAMESPACE},
+)
+
+
+@dataclass(slots=True)
+class _Building:
+    terms: dict[str, str | None]
+    prefixes: dict[str, str]
+    vocab: str | None
+    problems: list[Problem] = field(default_factory=list)
+
+    def warn(self, code: str, pointer: str, message: str) -> None:
+        if len(self.problems) < 20:
+            self.problems.append(Problem(code, Severity.WARNING, pointer, message, "ARD 4.1"))
+
+
+def effective_context(*local: Any, pointer: str = "/@context") -> tuple[Context, tuple[Problem, ...]]:
+    """Apply local contexts, outermost first, on top of the base context.
+
+    Whatever a flat map cannot express is left out with a warning: remote contexts, imports, scoped contexts. A null
+    returns to the base and never removes it (ARD 4.1).
+    """
+    given = [item for context in local if context is not None for item in _items(context)]
+    if all(isinstance(item, str) and item in BASE_CONTEXT_URLS for item in given) and None not in local:
+        return BASE, ()
+    state = _Building(dict(BASE.terms), dict(BASE.prefixes), BASE.vocab)
+    if None in local:
+        state.warn("context.null", pointer, "a null context is read as the base context")
+    for item in given[:64]:
+        _apply(state, item, pointer)
+    return Context(state.terms, state.prefixes, state.vocab), tuple(state.problems)
+
+
+def _items(context: Any) -> list[Any]:
+    return context if isinstance(context, list) else [context]
+
+
+def _apply(state: _Building, item: Any, pointer: str) -> None:
+    if item is None:
+        state.terms, state.prefixes, state.vocab = dict(BASE.terms), dict(BASE.prefixes), BASE.vocab
+        state.warn("context.null", pointer, "a null context is read as the base context")
+    elif isinstance(item, str):
+        if item not in BASE_CONTEXT_URLS:
+            state.warn("context.remote_unresolved", pointer, "a remote context is never fetched; its terms stay undeclared")
+    elif isinstance(item, Mapping):
+        _define(state, item, pointer)
+    else:
+        state.warn("context.wrong_type", pointer, "a context is a URL, an object or an array of both")
+
+
+def _define(state: _Building, definitions: Mapping[str, Any], pointer: str) -> None:
+    if "@vocab" in definitions:
+        vocab = definitions["@vocab"]
+        state.vocab = _absolute(state, vocab) if isinstance(vocab, str) else None
+    # Prefixes first, so that definitions may use one another whatever their order.
+    for name, definition in list(definitions.items())[:_MAX_DEFINITIONS]:
+        iri = definition if isinstance(definition, str) else _id_of(definition)
+        if name.startswith("@") or not isinstance(iri, str):
+            continue
+        explicit = isinstance(definition, Mapping) and definition.get("@prefix") is True
+        if explicit or (isinstance(definition, str) and iri.endswith(_PREFIX_ENDS)):
+            state.prefixes[name] = _absolute(state, iri)
+        elif ":" in iri and name not in _CORE_TERMS:
+            state.prefixes.pop(name, None)
+    for name, definition in list(definitions.items())[:_MAX_DEFINITIONS]:
+        _define_term(state, name, definition, pointer)
+
+
+def _define_term(state: _Building, name: str, definition: Any, pointer: str) -> None:
+    if name.startswith("@"):
+        if name in _UNSUPPORTED_KEYWORDS or name not in _IGNORED_KEYWORDS | {"@vocab"}:
+            state.warn("context.keyword_ignored", pointer, "a context keyword has no effect here")
+        return
+    if name in _CORE_TERMS or name in _KEYWORD_ALIASES:
+        iri = definition if isinstance(definition, str) else _id_of(definition)
+        if not isinstance(iri, str) or _absolute(state, iri) != BASE.terms.get(name):
+            state.warn(
+                "context.core_term_overridden", pointer, "a core term is redefined; structure is read from member names"
+            )
+    if definition is None:
+        state.terms[name] = None
+        return
+    if isinstance(definition, Mapping) and "@context" in definition:
+        state.warn("context.scoped_ignored", pointer, "a scoped context has no effect here")
+    iri = definition if isinstance(definition, str) else _id_of(definition)
+    if isinstance(iri, str):
+        state.terms[name] = iri if iri.startswith("@") else _absolute(state, iri)
+        if name not in state.prefixes and name not in _CORE_TERMS and not iri.startswith("@") and "://" in iri:
+            state.warn(
+                "context.prefix_unusable", pointer, "a term without a final delimiter cannot serve as a prefix"
+            )
+    elif not isinstance(definition, Mapping):
+        state.warn("context.wrong_type", pointer, "a term is defined by a text or an object")
+
+
+def _id_of(definition: Any) -> Any:
+    return definition.get("@id") if isinstance(definition, Mapping) else None
+
+
+def _absolute(state: _Building, iri: str) -> str:
+    """Expand a definition's own IRI, which may be compact or relative to the vocabulary."""
+    prefix, colon, suffix = iri.partition(":")
+    if not colon:
+        return iri if iri.startswith("@") else (state.terms.get(iri) or (state.vocab or "") + iri)
+    if suffix.startswith("//"):
+        return iri
+    return state.prefixes[prefix] + suffix if prefix in state.prefixes else iri
+
+
+@dataclass(frozen=True, slots=True)
+class FilterPath:
+    """Where a filter key points: the path as indexed, and whether its values are media types."""
+
+    path: str
+    is_type: bool = False
+
+
+class UnsupportedKey(ValueError):
+    """A filter or facet key that this index cannot answer; the message is for the client (ARD 5.3.1)."""
+
+
+def filter_path(key: str, context: Context) -> FilterPath:
+    """Resolve a filter or facet key (ARD 5.3.1).
+
+    `publisher` is derived from the identifier. What stands before the first dot may name one of the three JSON
+    members; the rest is then a literal path. Any other key is one term as a whole, for IRIs contain dots.
+    Raises UnsupportedKey for keywords and for texts that are searched and not compared.
+    """
+    if not key or len(key) > _LONGEST_VALUE * 2:
+        raise UnsupportedKey("a filter key is a term, an IRI or a dotted path")
+    if key == PUBLISHER_PATH:
+        return FilterPath(PUBLISHER_PATH)
+    first, dot, rest = key.partition(".")
+    if dot and context.expand(first) in _JSON_TERMS:
+        return FilterPath(f"{context.expand(first)}.{rest}")
+    iri = key if key.startswith(("http://", "https://", "urn:")) else context.expand(key)
+    if iri is None or iri.startswith("@") or iri in _NOT_INDEXED or iri in _JSON_TERMS:
+        raise UnsupportedKey(f"the key {key!r} cannot be used to filter")
+    return FilterPath(iri, is_type=iri == TYPE_IRI)
+
+
+def attributes(value: Mapping[str, Any], context: Context, publisher: str | None) -> list[tuple[str, str]]:
+    """Flatten an entry to the (path, value) pairs that filters and facets compare, without repeats.
+
+    Arrays add no step, numbers and booleans take their JSON spelling, `type` its canonical one. Bounded in number,
+    depth and length; what is longer than a filter value can sensibly be is left to text search.
+    """
+    pairs: dict[tuple[str, str], None] = {}
+    if publisher:
+        pairs[PUBLISHER_PATH, publisher] = None
+    for path, scalar in _leaves(value, context):
+        if len(pairs) >= _MAX_PAIRS:
+            break
+        text = canonical_type(scalar) if path == TYPE_IRI else scalar
+        if len(text) <= _LONGEST_VALUE:
+            pairs[path, text] = None
+    return list(pairs)
+
+
+def _leaves(value: Mapping[str, Any], context: Context) -> Iterator[tuple[str, str]]:
+    for name, member in value.items():
+        iri = context.expand(name)
+        if iri is None or iri.startswith("@") or iri in _NOT_INDEXED:
+            continue
+        if iri in _JSON_TERMS:
+            yield from _json_leaves(iri, member, 1)
+        else:
+            for item in member if isinstance(member, list) else [member]:
+                text = scalar_text(item)
+                if text is not None:
+                    yield iri, text
+
+
+def _json_leaves(path: str, node: Any, depth: int) -> Iterator[tuple[str, str]]:
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(node, Mapping):
+        for name, member in node.items():
+            yield from _json_leaves(f"{path}.{name}", member, depth + 1)
+    elif isinstance(node, list):
+        for item in node:
+            yield from _json_leaves(path, item, depth + 1)
+    elif depth > 1:
+        text = scalar_text(node)
+        if text is not None:
+            yield path, text
+
+
+def scalar_text(value: Any) -> str | None:
+    """Write a scalar as filters compare it: text as it is, numbers and booleans in JSON; None for anything else."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    if isinstance(value, int | float):
+        return orjson.dumps(value).decode() if abs(value) < 2**63 else str(value)
+    return None

@@ -1,0 +1,84 @@
+"""One canonical form of URLs, used as key everywhere; the published text is kept beside it. Pure."""
+
+import re
+from urllib.parse import urljoin
+
+from yarl import URL
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LONGEST = 2048
+_UNSAFE = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
+
+
+class BadUrl(ValueError):
+    """Not an absolute http or https URL that could be fetched; the message says what is wrong."""
+
+
+def canonical_url(text: str) -> str:
+    """Write a URL in the form that equal addresses share (RFC 3986 6.2.2-6.2.3, RFC 9110 4.2.3).
+
+    Scheme and host become lower case, the default port and the fragment go, dot segments resolve, an empty path
+    becomes `/`, a final dot of the host is dropped. Path case, query and trailing slashes stay. Raises BadUrl.
+    """
+    return str(parse_url(text))
+
+
+def parse_url(text: str) -> URL:
+    """Read an absolute http or https URL; raises BadUrl."""
+    if len(text) > _LONGEST:
+        raise BadUrl(f"a URL of at most {_LONGEST} characters")
+    try:
+        url = URL(_UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text.strip(" \t\r\n\f")))
+        scheme, host, port = url.scheme, url.raw_host, url.explicit_port
+    except (ValueError, TypeError, UnicodeError):
+        raise BadUrl("a well-formed URL") from None
+    if scheme not in _DEFAULT_PORTS:
+        raise BadUrl("an http or https URL")
+    if not host:
+        raise BadUrl("a URL with a host")
+    if port == 0:
+        raise BadUrl("a URL with a port from 1 to 65535")
+    if port == _DEFAULT_PORTS[scheme]:
+        url = url.with_port(None)
+    if host.endswith(".") and not host.endswith(".."):
+        url = url.with_host(host[:-1])
+    return url.with_fragment(None) if url.raw_path != "/" else url.with_path("/", keep_query=True)
+
+
+def resolve(base: str, reference: str) -> str:
+    """Resolve a reference against the URL of its document (RFC 3986 section 5) and make the result canonical."""
+    reference = reference.strip(" \t\r\n\f")
+    if len(reference) > _LONGEST:
+        raise BadUrl(f"a URL of at most {_LONGEST} characters")
+    try:
+        joined = urljoin(base, reference)
+    except ValueError:
+        raise BadUrl("a well-formed URL reference") from None
+    return canonical_url(joined)
+
+
+def is_relative(reference: str) -> bool:
+    """Tell a relative reference from one with a scheme of its own."""
+    return not _SCHEME.match(reference.lstrip(" \t\r\n\f"))
+
+
+def scheme_of(reference: str) -> str:
+    """Name the scheme of a URL in lower case; empty for a relative reference."""
+    match = _SCHEME.match(reference.lstrip(" \t\r\n\f"))
+    return match[0][:-1].lower() if match else ""
+
+
+def origin_of(url: str) -> str:
+    """Name the origin of a canonical URL: scheme, host and a port that isn't the default (RFC 6454)."""
+    scheme, _, rest = url.partition("://")
+    end = min((position for position in map(rest.find, "/?#") if position >= 0), default=len(rest))
+    return f"{scheme}://{rest[:end].rpartition('@')[2]}"
+
+
+def host_of(origin: str) -> str:
+    """Name the host of an origin or canonical URL, without a port; IPv6 literals keep their brackets."""
+    authority = origin_of(origin).partition("://")[2]
+    if authority.startswith("["):
+        return authority.partition("]")[0] + "]"
+    return authority.partition(":")[0]
