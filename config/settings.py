@@ -1,16 +1,10 @@
 """Every setting once: field, default, unit and one line of help.
 
-`load_settings` reads them from a TOML file, `ARDVARK_*` environment variables and command-line values, the later over
-the earlier, and reports every mistake at once. `docs/settings.md` and `config/default.toml` are generated from here.
+`config.loading` reads them; `docs/settings.md` and `config/default.toml` are generated from here.
 """
 
-import copy
 import ipaddress
-import os
 import re
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,7 +16,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
-    ValidationError,
     WithJsonSchema,
     model_validator,
 )
@@ -31,13 +24,10 @@ from pydantic_settings import (
     InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    SettingsError,
 )
 
-from config.errors import OperatorError
 from config.units import Duration, Size
 
-DEFAULT_FILE = "ardvark.toml"
 ENV_PREFIX = "ARDVARK_"
 
 _ORIGIN = re.compile(
@@ -128,10 +118,15 @@ class Section(BaseModel):
 class OriginSettings(Section):
     """One origin that may be crawled, or a pattern of origins that leads may point to."""
 
-    origin: Annotated[Origin, Field(description="Origin to crawl, or a pattern that admits leads without being crawled.")]
-    surfaces: Annotated[
-        tuple[Surface, ...], Field(description="Protocols to look for.")
-    ] = ("ard", "a2a", "mcp", "madp")
+    origin: Annotated[
+        Origin, Field(description="Origin to crawl, or a pattern that admits leads without being crawled.")
+    ]
+    surfaces: Annotated[tuple[Surface, ...], Field(description="Protocols to look for.")] = (
+        "ard",
+        "a2a",
+        "mcp",
+        "madp",
+    )
     pages: Annotated[
         tuple[Annotated[str, AfterValidator(_page)], ...],
         Field(description="Pages read for links and in-page markup."),
@@ -140,8 +135,12 @@ class OriginSettings(Section):
         tuple[HostPattern, ...],
         Field(description="Further hosts that documents of this origin may be fetched from."),
     ] = ()
-    min_interval: Annotated[Duration | None, Field(description="Never revisit sooner; unset: `crawl.min_interval`.")] = None
-    max_interval: Annotated[Duration | None, Field(description="Never wait longer; unset: `crawl.max_interval`.")] = None
+    min_interval: Annotated[
+        Duration | None, Field(description="Never revisit sooner; unset: `crawl.min_interval`.")
+    ] = None
+    max_interval: Annotated[Duration | None, Field(description="Never wait longer; unset: `crawl.max_interval`.")] = (
+        None
+    )
 
     @property
     def is_pattern(self) -> bool:
@@ -205,12 +204,12 @@ class NetworkSettings(Section):
     connect_timeout: Annotated[Duration, Field(description="Longest wait for a connection, TLS included.")] = timedelta(
         seconds=10
     )
-    header_timeout: Annotated[Duration, Field(description="Longest wait from request to response headers.")] = timedelta(
-        seconds=10
+    header_timeout: Annotated[Duration, Field(description="Longest wait from request to response headers.")] = (
+        timedelta(seconds=10)
     )
-    total_timeout: Annotated[Duration, Field(description="Longest time for one fetch, redirects and body included.")] = (
-        timedelta(seconds=30)
-    )
+    total_timeout: Annotated[
+        Duration, Field(description="Longest time for one fetch, redirects and body included.")
+    ] = timedelta(seconds=30)
     max_redirects: Annotated[int, Field(ge=0, le=20, description="Redirects followed for one fetch.")] = 5
     connections: Annotated[int, Field(ge=1, le=10_000, description="Open connections at a time, all origins.")] = 200
 
@@ -231,24 +230,26 @@ class PolitenessSettings(Section):
     max_delay: Annotated[Duration, Field(description="Longest `Crawl-delay` of a robots.txt that is honoured.")] = (
         timedelta(hours=6)
     )
-    max_retry_after: Annotated[Duration, Field(description="Longest `Retry-After` that is honoured.")] = timedelta(hours=24)
+    max_retry_after: Annotated[Duration, Field(description="Longest `Retry-After` that is honoured.")] = timedelta(
+        hours=24
+    )
 
 
 class CrawlSettings(Section):
     """When origins are visited, and how far a visit goes."""
 
     visits: Annotated[int, Field(ge=1, le=10_000, description="Visits under way at a time in one process.")] = 100
-    min_interval: Annotated[Duration, Field(description="Shortest time between two fetches of one document.")] = timedelta(
-        minutes=5
+    min_interval: Annotated[Duration, Field(description="Shortest time between two fetches of one document.")] = (
+        timedelta(minutes=5)
     )
-    max_interval: Annotated[Duration, Field(description="Longest time between two fetches of one document.")] = timedelta(
-        hours=24
+    max_interval: Annotated[Duration, Field(description="Longest time between two fetches of one document.")] = (
+        timedelta(hours=24)
     )
     absent_max_interval: Annotated[
         Duration, Field(description="Longest time between two looks for a document that is not there.")
     ] = timedelta(days=7)
-    page_interval: Annotated[Duration, Field(description="Shortest time between two fetches of one HTML page.")] = timedelta(
-        days=1
+    page_interval: Annotated[Duration, Field(description="Shortest time between two fetches of one HTML page.")] = (
+        timedelta(days=1)
     )
     default_freshness: Annotated[
         Duration, Field(description="Freshness of a document that states none and has no date.")
@@ -265,10 +266,12 @@ class CrawlSettings(Section):
     removal_period: Annotated[
         Duration, Field(description="A manifest must be missing (404) for so long before its entries go.")
     ] = timedelta(hours=24)
-    nesting_depth: Annotated[int, Field(ge=1, le=16, description="Levels of nested catalogs, the first one included.")] = 4
+    nesting_depth: Annotated[
+        int, Field(ge=1, le=16, description="Levels of nested catalogs, the first one included.")
+    ] = 4
     max_documents: Annotated[int, Field(ge=1, le=10_000, description="Documents watched for one origin.")] = 64
-    lease: Annotated[Duration, Field(description="A claim on an origin ends after this time unless renewed.")] = timedelta(
-        minutes=5
+    lease: Annotated[Duration, Field(description="A claim on an origin ends after this time unless renewed.")] = (
+        timedelta(minutes=5)
     )
     shutdown_grace: Annotated[Duration, Field(description="Time that visits get to finish when the daemon stops.")] = (
         timedelta(seconds=15)
@@ -305,7 +308,9 @@ class SearchSettings(Section):
 class LoggingSettings(Section):
     """Events on standard error."""
 
-    level: Annotated[Literal["debug", "info", "warning", "error"], Field(description="Least severe events shown.")] = "info"
+    level: Annotated[Literal["debug", "info", "warning", "error"], Field(description="Least severe events shown.")] = (
+        "info"
+    )
     format: Annotated[
         Literal["auto", "json", "console"], Field(description="`auto`: console on a terminal, JSON otherwise.")
     ] = "auto"
@@ -383,134 +388,3 @@ class Settings(BaseSettings):
     def contact_url(self) -> str:
         """Where a publisher can read about this crawler: the setting, else the registry itself."""
         return self.politeness.contact_url or self.base_url
-
-
-@dataclass(frozen=True)
-class _Origins:
-    """Where each value came from, to name it in a message."""
-
-    file: Path | None
-    overrides: Mapping[str, Any]
-
-    def of(self, path: Sequence[str | int]) -> str:
-        value: Any = self.overrides if path else None
-        for step in path or [""]:
-            if not isinstance(value, Mapping) or step not in value:
-                break
-            value = value[step]
-        else:
-            return "command line"
-        names = [str(step).upper() for step in path if isinstance(step, str)]
-        for length in range(len(names), 0, -1):
-            name = ENV_PREFIX + "__".join(names[:length])
-            if name in os.environ:
-                return name
-        return str(self.file) if self.file else "settings"
-
-
-def load_settings(file: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
-    """Read the settings from file, environment and command line.
-
-    Without `file`, `ardvark.toml` of the working directory is read if it is there. Raises OperatorError that lists all
-    mistakes, each with its key, its value and what was expected.
-    """
-    overrides = overrides or {}
-    path = file or (Path(DEFAULT_FILE) if Path(DEFAULT_FILE).exists() else None)
-    from_file = _read_toml(path) if path else {}
-    mistakes = _unknown_variables()
-    try:
-        settings = Settings(**overrides, _file=from_file)
-    except ValidationError as error:
-        mistakes += _all_mistakes(error, from_file, overrides, _Origins(path, overrides))
-    except SettingsError as error:
-        mistakes.append(f"{_env_field(error)}: expected JSON, as in '[\"127.0.0.0/8\"]'")
-    else:
-        if not mistakes:
-            return settings
-    raise OperatorError("the settings are wrong:\n" + "\n".join(f"  {mistake}" for mistake in mistakes))
-
-
-def _all_mistakes(
-    error: ValidationError, from_file: Mapping[str, Any], overrides: Mapping[str, Any], origins: _Origins
-) -> list[str]:
-    """Describe the errors, then those that only show once the wrong values are out of the way."""
-    mistakes = [_mistake(item, origins) for item in error.errors()]
-    rest = [copy.deepcopy(dict(overrides)), copy.deepcopy(dict(from_file))]
-    for item in error.errors():
-        for values in rest:
-            _take_out(values, item["loc"])
-    try:
-        Settings(**rest[0], _file=rest[1])
-    except ValidationError as second:
-        described = [_mistake(item, origins) for item in second.errors()]
-        mistakes += [mistake for mistake in described if mistake not in mistakes]
-    return mistakes
-
-
-def _take_out(values: Any, path: Sequence[str | int]) -> None:
-    """Remove the value at `path`; a list keeps its length, so that later messages count right."""
-    while path and isinstance(path[-1], int):
-        path = path[:-1]
-    for step in path[:-1]:
-        if isinstance(values, list) and isinstance(step, int) and step < len(values):
-            values = values[step]
-        elif isinstance(values, dict) and step in values:
-            values = values[step]
-        else:
-            return
-    last = path[-1] if path else None
-    if isinstance(values, dict) and last == "origin":
-        values[last] = f"https://wrong-{id(values)}.invalid"
-    elif isinstance(values, dict):
-        values.pop(last, None)
-
-
-def _read_toml(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
-    except FileNotFoundError:
-        raise OperatorError(f"{path}: no such settings file") from None
-    except OSError as error:
-        raise OperatorError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise OperatorError(f"{path}: not valid TOML: {error}") from None
-
-
-def _unknown_variables() -> list[str]:
-    known = tuple(ENV_PREFIX + name.upper() for name in Settings.model_fields)
-    return [
-        f"{name}: expected one of the settings, such as {ENV_PREFIX}API__LISTEN"
-        for name in sorted(os.environ)
-        if name.startswith(ENV_PREFIX) and name.split("__")[0] not in known
-    ]
-
-
-def _env_field(error: SettingsError) -> str:
-    match = re.search(r'field "(\w+)"', str(error))
-    return ENV_PREFIX + match[1].upper() if match else "environment"
-
-
-def _mistake(item: Any, origins: _Origins) -> str:
-    path = [step for step in item["loc"] if not (isinstance(step, str) and step.startswith("function-"))]
-    key = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
-    where = origins.of(path)
-    kind = item["type"]
-    if kind == "extra_forbidden":
-        return f"{where}: {key}: no such setting"
-    if kind == "missing":
-        return f"{where}: {key}: is missing"
-    expected = str(item.get("ctx", {}).get("error") or item["msg"])
-    if kind == "literal_error":
-        expected = f"one of {item['ctx']['expected']}"
-    expected = re.sub(r"^(Input should be|Value error,) ", "", expected)
-    if not key or isinstance(item["input"], Mapping):
-        return f"{where}: {key}{': ' if key else ''}expected {expected}"
-    return f"{where}: {key} = {_shown(item['input'])}: expected {expected}"
-
-
-def _shown(value: Any) -> str:
-    """Show a wrong value, short and without a password."""
-    text = f'"{value}"' if isinstance(value, str) else str(value)
-    text = re.sub(r"(://[^:/@\s]*):[^@\s]*@", r"\1:***@", text)
-    return text if len(text) <= 80 else text[:77] + "..."

@@ -134,5 +134,7 @@ def version_key(version: str | None) -> tuple[Any, ...]:
     numbers = tuple(int(part or 0) for part in match.groups()[:3])
     if match[4] is None:
         return (2, numbers, (1,))
-    parts = tuple((0, int(part), "") if part.isdigit() and len(part) < 19 else (1, 0, part) for part in match[4].split("."))
+    parts = tuple(
+        (0, int(part), "") if part.isdigit() and len(part) < 19 else (1, 0, part) for part in match[4].split(".")
+    )
     return (2, numbers, (0, parts))

@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -26,6 +26,7 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _WHITESPACE = re.compile(r"[ \t\n\r]*")
 _LONGEST_NUMBER = 400
+_scan_once: Callable[[str, int], tuple[Any, int]] = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
 
 
 class MalformedJson(Exception):
@@ -225,7 +226,7 @@ def canonical_digest(parsed: ParsedJson) -> str:
 
 def element_texts(text: str, steps: tuple[str | int, ...]) -> list[str]:
     """Cut the elements of the array at `steps` out of a valid document, as published, without rewriting them."""
-    scan = json.JSONDecoder().scan_once
+    scan = _scan_once
     position = _skip(text, 0)
     for step in steps:
         position = _descend(text, position, step, scan)
@@ -242,7 +243,7 @@ def element_texts(text: str, steps: tuple[str | int, ...]) -> list[str]:
 
 def member_text(text: str, steps: tuple[str | int, ...]) -> str:
     """Cut one value out of a valid document, as published."""
-    scan = json.JSONDecoder().scan_once
+    scan = _scan_once
     position = _skip(text, 0)
     for step in steps:
         position = _descend(text, position, step, scan)

@@ -117,7 +117,9 @@ def _apply(state: _Building, item: Any, pointer: str) -> None:
         state.warn("context.null", pointer, "a null context is read as the base context")
     elif isinstance(item, str):
         if item not in BASE_CONTEXT_URLS:
-            state.warn("context.remote_unresolved", pointer, "a remote context is never fetched; its terms stay undeclared")
+            state.warn(
+                "context.remote_unresolved", pointer, "a remote context is never fetched; its terms stay undeclared"
+            )
     elif isinstance(item, Mapping):
         _define(state, item, pointer)
     else:
@@ -162,9 +164,7 @@ def _define_term(state: _Building, name: str, definition: Any, pointer: str) -> 
     if isinstance(iri, str):
         state.terms[name] = iri if iri.startswith("@") else _absolute(state, iri)
         if name not in state.prefixes and name not in _CORE_TERMS and not iri.startswith("@") and "://" in iri:
-            state.warn(
-                "context.prefix_unusable", pointer, "a term without a final delimiter cannot serve as a prefix"
-            )
+            state.warn("context.prefix_unusable", pointer, "a term without a final delimiter cannot serve as a prefix")
     elif not isinstance(definition, Mapping):
         state.warn("context.wrong_type", pointer, "a term is defined by a text or an object")
 

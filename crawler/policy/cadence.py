@@ -49,12 +49,12 @@ def next_after_absence(
     `absences` counts this one.
     """
     first = _GONE_FIRST if gone else _ABSENT_FIRST
-    wait = min(first * 2 ** min(absences - 1, 20), ceiling)
+    wait = min(first * (1 << min(absences - 1, 20)), ceiling)
     due = max(now + wait, min(fresh_until or now, now + ceiling))
     return now + (due - now) * (1 + JITTER * chance)
 
 
 def next_after_failure(now: datetime, failures: int, *, ceiling: timedelta, chance: float) -> datetime:
     """Choose when to try again: exponential with jitter (H24). `failures` counts this one."""
-    wait = min(_FAILED_FIRST * 2 ** min(failures - 1, 20), ceiling)
+    wait = min(_FAILED_FIRST * (1 << min(failures - 1, 20)), ceiling)
     return now + wait * (0.5 + chance)

@@ -255,9 +255,7 @@ class Verdict(StrEnum):
     INCONSISTENT = "inconsistent"
 
 
-def judge_not_modified(
-    sent: Mapping[str, str], stored: Headers, response: Headers, *, have_body: bool
-) -> Verdict:
+def judge_not_modified(sent: Mapping[str, str], stored: Headers, response: Headers, *, have_body: bool) -> Verdict:
     """Decide whether a 304 confirms the stored response (RFC 9111 4.3.3, 4.3.4).
 
     `unexpected`: no condition was sent or nothing is stored, so there is nothing it could confirm. `inconsistent`: it

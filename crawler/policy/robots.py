@@ -103,7 +103,9 @@ class _Groups:
         except ValueError:
             delay = math.nan
         if not math.isfinite(delay) or delay < 0:
-            problems.append(_note("robots.crawl_delay", number, "Crawl-delay is not a number of seconds; it is ignored"))
+            problems.append(
+                _note("robots.crawl_delay", number, "Crawl-delay is not a number of seconds; it is ignored")
+            )
             return
         for agent in self._agents:
             self._delays.setdefault(agent, delay)
@@ -117,9 +119,7 @@ def _agent(value: str) -> str:
     return PRODUCT_TOKEN if token and token[0].lower() == PRODUCT_TOKEN else _OTHER_AGENT
 
 
-def _take_agentmap(
-    value: str, number: int, url: str, agentmaps: dict[str, None], problems: list[Problem]
-) -> None:
+def _take_agentmap(value: str, number: int, url: str, agentmaps: dict[str, None], problems: list[Problem]) -> None:
     try:
         target = resolve(url, value) if value else ""
     except BadUrl as error:

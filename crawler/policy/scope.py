@@ -107,7 +107,9 @@ class Scope:
         return Refused("host", f"{host} does not end in a public suffix")
 
     def _is_port_known(self, url: URL) -> bool:
-        return any(matches_host(host, str(url)) for rules in self._all_rules() for host in rules.artifact_hosts if ":" in host)
+        return any(
+            matches_host(host, str(url)) for rules in self._all_rules() for host in rules.artifact_hosts if ":" in host
+        )
 
     def _all_rules(self) -> Iterable[OriginRules]:
         yield from self.origins.values()
@@ -118,9 +120,7 @@ class Scope:
         return any(matches_name(pattern, host) for pattern in self.named_hosts)
 
 
-def make_scope(
-    rules: Iterable[OriginRules], *, named_hosts: Iterable[str] = (), allow_http: bool = False
-) -> Scope:
+def make_scope(rules: Iterable[OriginRules], *, named_hosts: Iterable[str] = (), allow_http: bool = False) -> Scope:
     """Sort origin rules into exact origins and patterns."""
     listed = list(rules)
     return Scope(
@@ -134,7 +134,9 @@ def make_scope(
 def matches_origin(pattern: str, origin: str) -> bool:
     """Match an origin against a pattern: `https://*.corp.example` covers every name below, not the name itself."""
     scheme, _, rest = pattern.partition("://*.")
-    return origin.startswith(f"{scheme}://") and origin.endswith(f".{rest}") and len(origin) > len(scheme) + 4 + len(rest)
+    return (
+        origin.startswith(f"{scheme}://") and origin.endswith(f".{rest}") and len(origin) > len(scheme) + 4 + len(rest)
+    )
 
 
 def matches_host(pattern: str, url: str) -> bool:

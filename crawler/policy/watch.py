@@ -187,8 +187,10 @@ def after_absence(state: DocumentState, observation: Observation, rules: WatchRu
     gone = outcome is Outcome.GONE
     stated = outcome is Outcome.GONE or (outcome is Outcome.ABSENT and observation.status == 404)
     absences = state.absences + 1
-    absent_since = state.absent_since or now
-    confirmed = gone or (absences >= rules.removal_sightings and now - absent_since >= rules.removal_period)
+    absent_since = (state.absent_since or now) if stated else None
+    confirmed = gone or (
+        absent_since is not None and absences >= rules.removal_sightings and now - absent_since >= rules.removal_period
+    )
     fresh = freshness(
         observation.headers,
         observation.status or 404,

@@ -199,7 +199,11 @@ def _read_collections(catalog: _Catalog, collections: Any) -> None:
     if not isinstance(collections, list) or not collections:
         return
     catalog.note(
-        "catalog.collections_removed", Severity.WARNING, "/collections", "an older way to nest catalogs", "AI Catalog ADR-0003"
+        "catalog.collections_removed",
+        Severity.WARNING,
+        "/collections",
+        "an older way to nest catalogs",
+        "AI Catalog ADR-0003",
     )
     if catalog.source.depth >= catalog.bounds.nesting_depth:
         return
@@ -244,30 +248,25 @@ def _is_within(pointer: str, place: str) -> bool:
 def _within_one_document(entries: Sequence[Entry]) -> Iterator[Entry]:
     """Settle what repeats an identifier: the same version twice is an error, an older version is history."""
     newest: dict[str, Entry] = {}
-    seen: set[tuple[str, str | None]] = set()
-    judged: list[Entry] = []
+    first: dict[tuple[str, str | None], Entry] = {}
     for entry in entries:
-        if entry.standing is not Standing.CANDIDATE or entry.key is None:
-            judged.append(entry)
-            continue
-        if (entry.key, entry.version) in seen:
-            message = "the identifier occurs twice with the same version; the first entry counts"
-            entry = _with_problem(entry, "entry.duplicate", Severity.ERROR, message, "ARD 4.2")  # noqa: PLW2901
-            judged.append(replace(entry, standing=Standing.REJECTED))
-            continue
-        seen.add((entry.key, entry.version))
-        best = newest.get(entry.key)
-        if best is None or _recency(entry) > _recency(best):
-            newest[entry.key] = entry
-        judged.append(entry)
-    for entry in judged:
-        if entry.standing is Standing.CANDIDATE and entry.key and newest[entry.key] is not entry:
-            superseded = _with_problem(
-                entry, "entry.superseded", Severity.INFO, "a later version of the same identifier is listed", "AI Catalog"
-            )
-            yield replace(superseded, standing=Standing.SUPERSEDED)
-        else:
+        if entry.standing is Standing.CANDIDATE and entry.key is not None:
+            if first.setdefault((entry.key, entry.version), entry) is not entry:
+                continue
+            best = newest.setdefault(entry.key, entry)
+            if _recency(entry) > _recency(best):
+                newest[entry.key] = entry
+    for entry in entries:
+        if entry.standing is not Standing.CANDIDATE or entry.key is None or newest[entry.key] is entry:
             yield entry
+        elif first[entry.key, entry.version] is not entry:
+            message = "the identifier occurs twice with the same version; the first entry counts"
+            duplicate = _with_problem(entry, "entry.duplicate", Severity.ERROR, message, "ARD 4.2")
+            yield replace(duplicate, standing=Standing.REJECTED)
+        else:
+            message = "a later version of the same identifier is listed"
+            superseded = _with_problem(entry, "entry.superseded", Severity.INFO, message, "AI Catalog")
+            yield replace(superseded, standing=Standing.SUPERSEDED)
 
 
 def _recency(entry: Entry) -> tuple[Any, ...]:

@@ -22,7 +22,9 @@ _TEXTS = ("description", "version")
 _TEXT_LISTS = ("tags", "capabilities", "representativeQueries")
 _RENAMED = {"mediaType": "type", "inline": "data"}
 _LONGEST_NAME = 1000
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?|\d{4}-\d\d-\d\d", re.ASCII)
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?|\d{4}-\d\d-\d\d", re.ASCII
+)
 
 
 @dataclass(slots=True)
@@ -249,10 +251,15 @@ def _text_list(draft: _Draft, name: str) -> None:
 def _representative_queries(draft: _Draft) -> None:
     queries = draft.members.get("representativeQueries")
     if queries is None:
-        draft.warn("queries.missing", "", "representativeQueries should hold two to five sample queries", "ARD 4.2, D.2")
+        draft.warn(
+            "queries.missing", "", "representativeQueries should hold two to five sample queries", "ARD 4.2, D.2"
+        )
     elif not 2 <= len(queries) <= 5:
         draft.warn(
-            "queries.count", "representativeQueries", f"expected two to five sample queries, not {len(queries)}", "ARD D.2"
+            "queries.count",
+            "representativeQueries",
+            f"expected two to five sample queries, not {len(queries)}",
+            "ARD D.2",
         )
 
 
@@ -270,9 +277,7 @@ def _trust(draft: _Draft, publisher: str | None) -> str:
     if verdict is Alignment.ABSENT:
         draft.warn("trust.identity_missing", "trustManifest", "identity is required", "ARD 4.5")
     elif publisher and not acceptable(verdict, draft.bounds.alignment):
-        draft.error(
-            f"trust.{verdict}", "trustManifest", f"the identity does not align with {publisher}", "ARD 4.5.1"
-        )
+        draft.error(f"trust.{verdict}", "trustManifest", f"the identity does not align with {publisher}", "ARD 4.5.1")
     return verdict
 
 

@@ -29,7 +29,9 @@ _ASCII_SPACE = " \t\n\f\r"
 _META_CHARSET = re.compile(rb"<meta[^>]{0,256}charset\s*=\s*[\"']?\s*([a-zA-Z0-9_:-]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([^\s;\"']{1,40})", re.IGNORECASE)
 # Encodings that a page may be in; codecs that are no character sets (zip, rot13) must not be reachable by name.
-_CODECS = re.compile(r"utf-?8|iso-?8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|gbk?|gb18030|big5|euc-(jp|kr)|shift[_-]jis")
+_CODECS = re.compile(
+    r"utf-?8|iso-?8859-\d{1,2}|latin-?1|windows-125\d|cp125\d|koi8-[ru]|gbk?|gb18030|big5|euc-(jp|kr)|shift[_-]jis"
+)
 
 
 @dataclass(frozen=True, slots=True)

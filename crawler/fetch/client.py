@@ -1,0 +1,422 @@
+"""The one HTTP client for everything outgoing: guarded, bounded, redirects by hand, faults as values."""
+
+import asyncio
+import re
+import socket
+import ssl
+import struct
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urljoin
+
+import aiohttp
+from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random
+from yarl import URL
+
+from crawler.clock import Clock
+from crawler.fetch.body import Body, read_body
+from crawler.fetch.faults import (
+    LONGEST_DETAIL,
+    ConnectionFault,
+    Fault,
+    Progress,
+    detail_of,
+    meaning,
+    shorten,
+    translate,
+    translate_timeout,
+)
+from crawler.fetch.guard import GuardedResolver, GuardedSockets
+from crawler.fetch.limiter import Limiter
+from crawler.policy.addresses import AddressPolicy
+from crawler.policy.freshness import parse_http_date, parse_retry_after
+from crawler.policy.observation import Hop, Observation
+from crawler.policy.outcomes import Outcome
+from crawler.policy.scope import Admitted, Refused
+
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_SUCCESS = frozenset({200, 203})
+_ACCEPT = "application/json, application/*+json;q=0.9, text/html;q=0.8, */*;q=0.5"
+_ATTEMPTS = 2
+_RETRY_WAIT_S = (0.2, 1.0)
+_WATCH_S = 0.25
+_WIRE_FACTOR = 4
+_WIRE_SLACK = 262_144
+_TCP_INFO_BYTES_RECEIVED = 128  # offset in Linux's struct tcp_info
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Deadlines and counts for one fetch."""
+
+    connect: timedelta = timedelta(seconds=10)
+    headers: timedelta = timedelta(seconds=10)
+    total: timedelta = timedelta(seconds=30)
+    redirects: int = 5
+    retry_after: timedelta = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to fetch: a canonical URL, its conditions, and how many decoded bytes are wanted.
+
+    `truncate` keeps the first `max_size` bytes of a longer body; otherwise a longer body is `too_large`.
+    """
+
+    url: str
+    max_size: int
+    conditions: Mapping[str, str] = field(default_factory=dict)
+    truncate: bool = False
+    reload: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+# Decides about one URL before it is requested, redirect targets included.
+Approve = Callable[[str], Awaitable[Admitted | Refused]]
+# Gives the pause between requests to one origin.
+Spacing = Callable[[str], timedelta]
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """One request and its answer, filled as far as it got."""
+
+    max_wire: int
+    status: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    body: Body = field(default_factory=lambda: Body(b"", 0))
+    peer: str | None = None
+    transport: asyncio.Transport | None = None
+    received_before: int | None = None
+    flooded: bool = False
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(self.transport is not None, self.status is not None, self.flooded)
+
+
+_exchange: ContextVar[_Exchange | None] = ContextVar("exchange", default=None)
+
+
+class _Response(ClientResponse):
+    """Shows the connection before the first byte of the answer is read, reused connections included."""
+
+    async def start(self, connection: Any) -> ClientResponse:
+        exchange = _exchange.get()
+        transport = connection.transport
+        if exchange is not None and transport is not None:
+            exchange.transport = transport
+            exchange.received_before = _bytes_received(transport)
+            name = transport.get_extra_info("peername")
+            exchange.peer = name[0] if isinstance(name, tuple) else None
+        return await super().start(connection)
+
+
+class FetchClient:
+    """Fetches documents. Use as an asynchronous context manager; one for the whole process."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        limiter: Limiter,
+        addresses: AddressPolicy,
+        user_agent: str,
+        limits: Limits | None = None,
+        hosts: Mapping[str, str] | None = None,
+        nameservers: tuple[str, ...] = (),
+        extra_ca_file: Path | None = None,
+        connections: int = 200,
+    ) -> None:
+        self._clock = clock
+        self._limiter = limiter
+        self._addresses = addresses
+        self._user_agent = user_agent
+        self._limits = limits or Limits()
+        self._hosts = hosts
+        self._nameservers = nameservers
+        self._ssl = ssl.create_default_context()
+        if extra_ca_file is not None:
+            self._ssl.load_verify_locations(extra_ca_file)
+        self._connections = connections
+        self._session: ClientSession | None = None
+
+    async def __aenter__(self) -> "FetchClient":
+        resolver = GuardedResolver(self._addresses, self._hosts, self._nameservers)
+        connector = TCPConnector(
+            resolver=resolver,
+            socket_factory=GuardedSockets(self._addresses),
+            ssl=self._ssl,
+            limit=self._connections,
+            ttl_dns_cache=30,
+            keepalive_timeout=5,
+        )
+        self._resolver = resolver
+        self._session = ClientSession(
+            connector=connector,
+            cookie_jar=DummyCookieJar(),
+            headers={"User-Agent": self._user_agent, "Accept": _ACCEPT, "Accept-Encoding": "gzip"},
+            timeout=ClientTimeout(total=None, sock_connect=self._limits.connect.total_seconds()),
+            auto_decompress=False,
+            trust_env=False,
+            response_class=_Response,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+            await self._resolver.close()
+            self._session = None
+
+    async def fetch(self, request: Request, approve: Approve, spacing: Spacing) -> Observation:
+        """Fetch one document; whatever the other side does comes back as an observation.
+
+        Each hop is approved, paced and guarded on its own. The deadline counts working time, not the waits for a turn.
+        """
+        started = self._clock.now()
+        walk = _Walk(request, started)
+        try:
+            exchange = await self._follow(walk, approve, spacing)
+        except Fault as fault:
+            return walk.missed(fault.outcome, fault.reason, fault.detail, self._clock.now())
+        return self._conclude(walk, exchange)
+
+    async def _follow(self, walk: "_Walk", approve: Approve, spacing: Spacing) -> _Exchange:
+        budget_s = self._limits.total.total_seconds()
+        while True:
+            admitted = await approve(walk.url)
+            if isinstance(admitted, Refused):
+                outcome = Outcome.DISALLOWED if admitted.reason.startswith("robots") else Outcome.REFUSED
+                reason = "redirect_offsite" if walk.hops and admitted.reason == "not_allowlisted" else admitted.reason
+                raise Fault(outcome, reason, admitted.detail)
+            walk.url = admitted.url
+            async with self._limiter.turn(admitted.origin, spacing(admitted.origin)):
+                began = self._clock.monotonic()
+                if not walk.hops:
+                    walk.request_at = self._clock.now()
+                exchange = await self._exchange(walk, budget_s)
+                walk.last = exchange
+                budget_s -= self._clock.monotonic() - began
+            if exchange.status not in _REDIRECTS:
+                return exchange
+            walk.redirect(exchange, self._limits.redirects)
+            if budget_s <= 0:
+                raise Fault(Outcome.UNREACHABLE, "timeout_total", "the redirects took too long")
+
+    async def _exchange(self, walk: "_Walk", budget_s: float) -> _Exchange:
+        """Make one request, and a second one when the connection failed before any answer."""
+        try:
+            return await self._attempt(walk, budget_s)
+        except ConnectionFault as first:
+            fault = first
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(_ATTEMPTS - 1),
+            wait=wait_random(*_RETRY_WAIT_S),
+            retry=retry_if_exception_type(ConnectionFault),
+            sleep=self._clock.sleep,
+            reraise=True,
+        )
+        await self._clock.sleep(_RETRY_WAIT_S[0] + self._clock.chance() * (_RETRY_WAIT_S[1] - _RETRY_WAIT_S[0]))
+        try:
+            async for attempt in retrying:
+                with attempt:
+                    return await self._attempt(walk, budget_s)
+        except ConnectionFault as last:
+            fault = last
+        raise Fault(Outcome.UNREACHABLE, fault.reason, fault.detail)
+
+    async def _attempt(self, walk: "_Walk", budget_s: float) -> _Exchange:
+        if self._session is None:
+            raise RuntimeError("the client is used before it is entered")
+        exchange = _Exchange(max_wire=walk.request.max_size * _WIRE_FACTOR + _WIRE_SLACK)
+        token = _exchange.set(exchange)
+        watch = _WireWatch(exchange)
+        try:
+            async with asyncio.timeout(budget_s):
+                await self._request(self._session, walk, exchange)
+        except TimeoutError as error:
+            raise translate_timeout(exchange.progress, error) from None
+        except aiohttp.ClientError as error:
+            raise translate(error, exchange.progress) from None
+        except (OSError, ValueError) as error:
+            raise Fault(Outcome.UNREACHABLE, "protocol_error", detail_of(error)) from None
+        finally:
+            watch.stop()
+            _exchange.reset(token)
+        return exchange
+
+    async def _request(self, session: ClientSession, walk: "_Walk", exchange: _Exchange) -> None:
+        async with asyncio.timeout(self._limits.headers.total_seconds()) as deadline:
+            response = await session.get(
+                URL(walk.url, encoded=True), headers=walk.request_headers(), allow_redirects=False
+            )
+            deadline.reschedule(None)
+        try:
+            exchange.status = response.status
+            exchange.headers = _fields(response)
+            if response.status in _SUCCESS:
+                request = walk.request
+                exchange.body = await read_body(
+                    response,
+                    exchange.headers.get("content-encoding", ""),
+                    max_size=request.max_size,
+                    truncate=request.truncate,
+                )
+        except BaseException:
+            response.close()
+            raise
+        # An unread body (errors, redirects, cut pages) would have to be drained to reuse the connection.
+        if not response.content.at_eof():
+            response.close()
+        else:
+            response.release()
+
+    def _conclude(self, walk: "_Walk", exchange: _Exchange) -> Observation:
+        now = self._clock.now()
+        status = exchange.status or 0
+        if status == 304:
+            return walk.answered(Outcome.NOT_MODIFIED, exchange, now)
+        if status in _SUCCESS:
+            return walk.answered(Outcome.FETCHED, exchange, now)
+        outcome, reason = meaning(status)
+        observation = walk.missed(outcome, reason, "", now)
+        if status in (429, 503):
+            date = parse_http_date(exchange.headers.get("date")) or now
+            retry_after = parse_retry_after(
+                exchange.headers.get("retry-after"), date=date, ceiling=self._limits.retry_after
+            )
+            observation = replace(observation, retry_after=retry_after)
+        return observation
+
+
+class _Walk:
+    """One fetch along its redirects."""
+
+    def __init__(self, request: Request, started: datetime) -> None:
+        self.request = request
+        self.url = request.url
+        self.hops: list[Hop] = []
+        self.request_at = started
+        self.last: _Exchange | None = None
+
+    def request_headers(self) -> dict[str, str]:
+        headers = dict(self.request.headers)
+        headers.update(self.request.conditions)
+        if self.request.reload:
+            headers["Cache-Control"] = "no-cache"
+        return headers
+
+    def redirect(self, exchange: _Exchange, most: int) -> None:
+        """Take the next hop (RFC 9110 15.4); a relative Location resolves against the current URL."""
+        location = exchange.headers.get("location", "")
+        status = exchange.status or 0
+        if not location:
+            raise Fault(Outcome.UNREACHABLE, "protocol_error", f"{status} without Location")
+        self.hops.append(Hop(self.url, status))
+        target = _target(self.url, location)
+        if self.url.startswith("https:") and target.startswith("http:"):
+            raise Fault(Outcome.REFUSED, "redirect_downgrade", f"from https to {shorten(target)}")
+        if any(hop.url == target for hop in self.hops):
+            raise Fault(Outcome.UNREACHABLE, "redirect_loop", f"back to {shorten(target)}")
+        if len(self.hops) > most:
+            raise Fault(Outcome.UNREACHABLE, "too_many_redirects", f"more than {most}")
+        self.url = target
+
+    def answered(self, outcome: Outcome, exchange: _Exchange, now: datetime) -> Observation:
+        return Observation(
+            url=self.request.url,
+            outcome=outcome,
+            request_at=self.request_at,
+            response_at=now,
+            status=exchange.status,
+            headers=exchange.headers,
+            body=exchange.body.content,
+            final_url=self.url,
+            hops=tuple(self.hops),
+            conditions=self.request.conditions,
+            wire_size=exchange.body.wire_size,
+            truncated=exchange.body.truncated,
+            peer=exchange.peer,
+        )
+
+    def missed(self, outcome: Outcome, reason: str, detail: str, now: datetime) -> Observation:
+        last = self.last or _Exchange(0)
+        return Observation(
+            url=self.request.url,
+            outcome=outcome,
+            request_at=self.request_at,
+            response_at=now,
+            reason=reason,
+            detail=detail[:LONGEST_DETAIL],
+            status=last.status,
+            headers=last.headers,
+            final_url=self.url,
+            hops=tuple(self.hops),
+            conditions=self.request.conditions,
+            wire_size=last.body.wire_size,
+            peer=last.peer,
+        )
+
+
+class _WireWatch:
+    """Ends an answer that sends without end and without payload: 1xx floods, chunk extensions, endless headers.
+
+    The kernel's counter sees every byte; where there is none, the deadline alone bounds the exchange.
+    """
+
+    def __init__(self, exchange: _Exchange) -> None:
+        self._exchange = exchange
+        self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        exchange = self._exchange
+        if exchange.transport is not None and exchange.received_before is not None:
+            received = _bytes_received(exchange.transport)
+            if received is not None and received - exchange.received_before > exchange.max_wire:
+                exchange.flooded = True
+                exchange.transport.abort()
+                return
+        self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
+
+
+def _bytes_received(transport: asyncio.Transport) -> int | None:
+    connection = transport.get_extra_info("socket")
+    try:
+        info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES_RECEIVED + 8)
+        return int(struct.unpack_from("=Q", info, _TCP_INFO_BYTES_RECEIVED)[0])
+    except (AttributeError, OSError, struct.error):
+        return None
+
+
+def _fields(response: ClientResponse) -> dict[str, str]:
+    """Fold the fields to lower-case names; several lines become a list (RFC 9110 5.3).
+
+    Bytes that are no UTF-8 cannot be echoed as they came, so such a value is no validator and is shown replaced.
+    """
+    fields: dict[str, str] = {}
+    for name, value in response.headers.items():
+        key = name.lower()
+        if not value.isascii() and _SURROGATE.search(value):
+            if key in ("etag", "last-modified"):
+                continue
+            value = _SURROGATE.sub("\ufffd", value)
+        fields[key] = f"{fields[key]}, {value}" if key in fields else value
+    return fields
+
+
+def _target(base: str, location: str) -> str:
+    """Resolve a Location; what cannot be a URL is left as it is, for the scope to refuse."""
+    try:
+        return urljoin(base, location.strip()).partition("#")[0]
+    except ValueError:
+        return location
