@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from aiohttp import ClientResponse
 
 from crawler.fetch.faults import Fault, detail_of
-from crawler.policy.outcomes import Outcome
+from index.documents import Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,8 @@ from crawler.fetch.guard import GuardedResolver, GuardedSockets
 from crawler.fetch.limiter import Limiter
 from crawler.policy.addresses import AddressPolicy
 from crawler.policy.freshness import parse_http_date, parse_retry_after
-from crawler.policy.observation import Hop, Observation
-from crawler.policy.outcomes import Outcome
 from crawler.policy.scope import Admitted, Refused
+from index.documents import Hop, Observation, Outcome
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SUCCESS = frozenset({200, 203})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from crawler.fetch.guard import RefusedAddress
-from crawler.policy.outcomes import Outcome
+from index.documents import Outcome
 
 LONGEST_DETAIL = 300
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from protego import Protego
 
-from crawler.policy.outcomes import Outcome
+from index.documents import Outcome
 from index.records import Problem, Severity
 from index.urls import BadUrl, resolve
 

@@ -4,6 +4,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import idna
 from yarl import URL
@@ -40,6 +41,8 @@ class OriginRules:
     surfaces: tuple[str, ...] = ("ard",)
     pages: tuple[str, ...] = ("/",)
     artifact_hosts: tuple[str, ...] = ()
+    min_interval: timedelta | None = None
+    max_interval: timedelta | None = None
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from crawler.policy.freshness import (
     update_stored,
     validators_of,
 )
-from crawler.policy.observation import DocumentKind, DocumentState, Observation
-from crawler.policy.outcomes import Outcome
+from index.documents import DocumentKind, DocumentState, Observation, Outcome
 
 # After so many 200s with the same bytes the entity tag is known to match nothing, as behind compressing servers.
 _INEFFECTIVE_AFTER = 3
@@ -224,7 +223,8 @@ def after_failure(state: DocumentState, observation: Observation, rules: WatchRu
     now = observation.response_at
     failures = state.failures + 1
     next_fetch_at = next_after_failure(now, failures, ceiling=rules.failure_ceiling, chance=chance)
-    if observation.outcome in (Outcome.WITHHELD, Outcome.DISALLOWED, Outcome.REFUSED):
+    waiting_for_robots = observation.reason == "robots_unreachable"
+    if observation.outcome in (Outcome.WITHHELD, Outcome.DISALLOWED, Outcome.REFUSED) and not waiting_for_robots:
         # An answer, though not the one we want: asking again soon would be rude and useless.
         next_fetch_at = next_after_absence(
             now, failures, gone=True, fresh_until=None, ceiling=rules.absent_ceiling, chance=chance

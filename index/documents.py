@@ -1,12 +1,35 @@
-"""What one fetch showed, and what is remembered of a document between fetches. Pure values."""
+"""Watched documents: what one fetch showed, and what is remembered of a URL between fetches. Pure values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from crawler.policy.outcomes import Outcome
-from index.records import Mechanism, Rank
+from index.records import Lead, Mechanism, Rank, Reading
+
+
+class Outcome(StrEnum):
+    """What became of one document in one visit; what can be told apart is kept apart."""
+
+    FETCHED = "fetched"
+    NOT_MODIFIED = "not_modified"
+    ABSENT = "absent"
+    GONE = "gone"
+    WITHHELD = "withheld"
+    DISALLOWED = "disallowed"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    TOO_LARGE = "too_large"
+    MALFORMED = "malformed"
+    WRONG_KIND = "wrong_kind"
+    CATCH_ALL = "catch_all"
+
+
+SUCCESSES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
+# The publisher says that there is nothing; that is an answer and no failure.
+ABSENCES = frozenset({Outcome.ABSENT, Outcome.GONE, Outcome.CATCH_ALL, Outcome.WRONG_KIND})
+# Something stood between us and the document; what is held goes stale and nothing is removed.
+FAILURES = frozenset(Outcome) - SUCCESSES - ABSENCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +81,8 @@ class DocumentState:
     """What is remembered of a watched URL between visits.
 
     `origin` is the origin whose visits fetch it. `failing_since` is set while the copy cannot be confirmed, so its
-    entries are stale; `absent_since` while the publisher says that there is nothing. `held_digest` names a reading
-    whose removals wait for a second sighting.
+    entries are stale; `absent_since` while the publisher says that there is nothing. `applied_digest` names the body
+    that the listings reflect; `held` says that a large drop in it waits for a second sighting.
     """
 
     url: str
@@ -96,4 +119,39 @@ class DocumentState:
     failing_since: datetime | None = None
     absences: int = 0
     absent_since: datetime | None = None
-    held_digest: str | None = None
+    applied_digest: str | None = None
+    held: bool = False
+    entry_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedLead:
+    """A lead and what was decided about it.
+
+    `decision` is `followed` or the word for the refusal; `owner` is the origin whose visits fetch the target.
+    """
+
+    lead: Lead
+    decision: str
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentVisit:
+    """All that one look at one document brought.
+
+    `reading` is there when the entries have to be brought in line with it, `body` when a snapshot has to be kept.
+    `confirm_removals` says that a large drop was already seen once before. `leads_complete` says that these are all
+    the leads of the document, so that others of it have been withdrawn.
+    """
+
+    state: DocumentState
+    observation: Observation
+    reading: Reading | None = None
+    body: bytes | None = None
+    changed: bool = False
+    taken_away: bool = False
+    confirm_removals: bool = False
+    notes: tuple[str, ...] = ()
+    leads: tuple[FollowedLead, ...] = ()
+    leads_complete: bool = False

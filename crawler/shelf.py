@@ -1,0 +1,48 @@
+"""What a visit needs from whoever remembers: the database, or plain memory when nothing is kept."""
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from index.documents import DocumentState, DocumentVisit, FollowedLead
+
+
+class Shelf(Protocol):
+    """Remembers documents between visits."""
+
+    async def load_document(self, url: str) -> DocumentState | None:
+        """Give what is remembered of a URL."""
+
+    async def load_body(self, digest: str) -> bytes | None:
+        """Give a stored body."""
+
+    async def record(self, visit: DocumentVisit) -> None:
+        """Take what one look at a document brought."""
+
+    async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
+        """Take all the leads of a document that was recorded before."""
+
+
+@dataclass
+class MemoryShelf:
+    """Remembers for one run only."""
+
+    visits: list[DocumentVisit] = field(default_factory=list)
+    leads: dict[str, tuple[FollowedLead, ...]] = field(default_factory=dict)
+    _states: dict[str, DocumentState] = field(default_factory=dict)
+    _bodies: dict[str, bytes] = field(default_factory=dict)
+
+    async def load_document(self, url: str) -> DocumentState | None:
+        return self._states.get(url)
+
+    async def load_body(self, digest: str) -> bytes | None:
+        return self._bodies.get(digest)
+
+    async def record(self, visit: DocumentVisit) -> None:
+        if visit.body is not None and visit.state.digest is not None:
+            self._bodies[visit.state.digest] = visit.body
+        self._states[visit.state.url] = visit.state
+        observation = replace(visit.observation, body=b"")
+        self.visits.append(replace(visit, observation=observation, body=None))
+
+    async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
+        self.leads[url] = leads

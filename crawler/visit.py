@@ -1,0 +1,482 @@
+"""One visit: the pipeline from an origin's allowlist entry to what its documents say.
+
+robots.txt, then the probes and known documents in order of precedence, each one fetched, judged by its shape, read,
+and followed to what it points to. Every look at a document is recorded as it ends; nothing here touches a database.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from crawler.clock import Clock
+from crawler.discover import (
+    RELATIONS,
+    Target,
+    control_url,
+    leads_from_headers,
+    leads_from_page,
+    leads_from_robots,
+    probes,
+    robots_url,
+)
+from crawler.fetch.client import FetchClient, Request
+from crawler.fetch.robots import ParsedRobots, RobotsGate, RobotsPolicy
+from crawler.policy.cadence import Range
+from crawler.policy.freshness import Verdict
+from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
+from crawler.policy.watch import (
+    Content,
+    Step,
+    WatchRules,
+    after_absence,
+    after_content,
+    after_failure,
+    after_not_modified,
+    conditions_for,
+    judge_304,
+)
+from crawler.shelf import Shelf
+from crawler.surfaces import ard
+from crawler.surfaces.base import Bounds, Source
+from crawler.surfaces.html import Page, read_page
+from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit, FollowedLead, Observation, Outcome
+from index.identity import essence, is_json_type
+from index.records import Lead, Mechanism, Problem, Reading
+from index.strict_json import MalformedJson, ParsedJson, canonical, canonical_digest, digest, parse
+
+_IN_THREAD_FROM = 65_536
+_CONTROL_INTERVAL = timedelta(days=1)
+_WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE})
+
+
+@dataclass(frozen=True, slots=True)
+class VisitPolicy:
+    """The settings that decide about visits."""
+
+    robots: RobotsPolicy
+    bounds: Bounds
+    manifest_watch: WatchRules
+    page_watch: WatchRules
+    manifest_size: int
+    page_size: int
+    max_documents: int
+    max_wait: timedelta = timedelta(minutes=2)
+
+    def for_origin(self, rules: OriginRules) -> "VisitPolicy":
+        """Put the intervals of one origin in the place of the general ones."""
+        if rules.min_interval is None and rules.max_interval is None:
+            return self
+        return replace(
+            self,
+            manifest_watch=_with_intervals(self.manifest_watch, rules),
+            page_watch=_with_intervals(self.page_watch, rules),
+        )
+
+
+def _with_intervals(watch: WatchRules, rules: OriginRules) -> WatchRules:
+    floor = rules.min_interval or watch.allowed.floor
+    ceiling = rules.max_interval or watch.allowed.ceiling
+    return replace(watch, allowed=Range(min(floor, ceiling), max(floor, ceiling)))
+
+
+@dataclass(slots=True)
+class VisitReport:
+    """What a visit came to."""
+
+    origin: str
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    robots: str = ""
+    retry_after: timedelta | None = None
+    postponed: int = 0
+    owners: set[str] = field(default_factory=set)
+
+    next_look_at: datetime | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether nothing at all could be reached."""
+        return self.robots == "robots_unreachable" or (
+            bool(self.outcomes) and all(outcome is Outcome.UNREACHABLE for outcome in self.outcomes.values())
+        )
+
+
+class Visitor:
+    """Visits origins; one for the whole process."""
+
+    def __init__(self, client: FetchClient, clock: Clock, policy: VisitPolicy) -> None:
+        self._client = client
+        self._clock = clock
+        self._policy = policy
+        self._parsed_robots = ParsedRobots()
+
+    async def visit(
+        self,
+        rules: OriginRules,
+        scope: Scope,
+        shelf: Shelf,
+        states: Mapping[str, DocumentState],
+        *,
+        force: bool = False,
+        probe: bool = True,
+        extra: Iterable[Target] = (),
+    ) -> VisitReport:
+        """Look at the documents of one origin that are due, or at all of them with `force`.
+
+        `states` are its known documents. Without `probe` only known documents and `extra` targets are looked at, which
+        is how an origin is treated that a pattern merely admits.
+        """
+        gate = RobotsGate(
+            self._client,
+            self._clock,
+            scope,
+            shelf,
+            self._parsed_robots,
+            self._policy.robots,
+            force=force,
+            owner=rules.origin,
+        )
+        policy = self._policy.for_origin(rules)
+        visit = _Visit(self._client, self._clock, policy, rules, scope, shelf, gate, dict(states), force)
+        return await visit.run(probe=probe, extra=extra)
+
+
+class _Visit:
+    """One visit under way."""
+
+    def __init__(
+        self,
+        client: FetchClient,
+        clock: Clock,
+        policy: VisitPolicy,
+        rules: OriginRules,
+        scope: Scope,
+        shelf: Shelf,
+        gate: RobotsGate,
+        states: dict[str, DocumentState],
+        force: bool,
+    ) -> None:
+        self._client = client
+        self._clock = clock
+        self._policy = policy
+        self._rules = rules
+        self._scope = scope
+        self._shelf = shelf
+        self._gate = gate
+        self._states = states
+        self._force = force
+        self._queue: list[Target] = []
+        self._planned: set[str] = set()
+        self._report = VisitReport(rules.origin)
+
+    async def run(self, *, probe: bool, extra: Iterable[Target]) -> VisitReport:
+        """Look at everything that is due, and at what turns up meanwhile."""
+        decision = await self._gate.decision(self._rules.origin)
+        self._report.robots = decision.reason
+        self._plan(probe, extra)
+        if "ard" in self._rules.surfaces:
+            leads = self._take_leads(leads_from_robots(decision.rules))
+            if decision.reason == "robots":
+                await self._shelf.record_leads(robots_url(self._rules.origin), leads)
+        while self._queue:
+            self._queue.sort(key=lambda target: (target.lead.rank, target.lead.url))
+            target = self._queue.pop(0)
+            if self._must_wait(target):
+                self._report.postponed += 1
+                continue
+            await self._look(target)
+            if self._report.retry_after is not None:
+                break
+        looks = [state.next_fetch_at for state in self._states.values() if state.next_fetch_at is not None]
+        self._report.next_look_at = min(looks, default=None)
+        return self._report
+
+    def _plan(self, probe: bool, extra: Iterable[Target]) -> None:
+        for target in (*(probes(self._rules) if probe else ()), *extra):
+            self._enqueue(target)
+        for state in list(self._states.values()):
+            if state.kind in _WATCHED:
+                lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
+                self._enqueue(Target(state.kind, lead))
+
+    def _enqueue(self, target: Target) -> None:
+        url = target.lead.url
+        if url in self._planned:
+            return
+        state = self._states.get(url)
+        if state is None and len(self._planned) >= self._policy.max_documents:
+            return
+        self._planned.add(url)
+        due = state is None or state.next_fetch_at is None or state.next_fetch_at <= self._clock.now()
+        if due or self._force:
+            self._queue.append(target)
+
+    def _must_wait(self, target: Target) -> bool:
+        """Leave a document for a later visit when the pause before it would hold this one up."""
+        spacing = self._gate.spacing(self._rules.origin)
+        return spacing > self._policy.max_wait and bool(self._report.outcomes)
+
+    async def _look(self, target: Target) -> None:
+        """Fetch one document, judge it, record it and take up its leads."""
+        state = self._state_of(target)
+        observation = await self._fetch(state, target.kind)
+        if target.kind is DocumentKind.PAGE:
+            visit = await self._page(state, observation)
+        else:
+            visit = await self._manifest(state, observation)
+        visit = self._with_leads(visit)
+        await self._shelf.record(visit)
+        self._states[state.url] = visit.state
+        self._report.outcomes[state.url] = visit.state.outcome or Outcome.UNREACHABLE
+        if visit.observation.retry_after is not None:
+            self._report.retry_after = visit.observation.retry_after
+
+    def _state_of(self, target: Target) -> DocumentState:
+        lead = target.lead
+        state = self._states.get(lead.url)
+        if state is None:
+            return DocumentState(
+                url=lead.url,
+                origin=self._rules.origin,
+                kind=target.kind,
+                first_seen_at=self._clock.now(),
+                mechanism=lead.mechanism,
+                rank=lead.rank,
+                depth=lead.depth,
+                ancestors=lead.ancestors,
+            )
+        if lead.rank < state.rank:
+            # A better recommendation than the one it was found by.
+            return replace(state, mechanism=lead.mechanism, rank=lead.rank, depth=lead.depth, ancestors=lead.ancestors)
+        return state
+
+    async def _fetch(self, state: DocumentState, kind: DocumentKind) -> Observation:
+        page = kind is DocumentKind.PAGE
+        watch = self._policy.page_watch if page else self._policy.manifest_watch
+        size = self._policy.page_size if page else self._policy.manifest_size
+        conditions = conditions_for(state, watch, self._clock.now(), ard.SURFACE_VERSION)
+        request = Request(state.url, size, conditions, truncate=page)
+        observation = await self._client.fetch(request, self._approve, self._gate.spacing)
+        again = observation.outcome is Outcome.NOT_MODIFIED and judge_304(state, observation) is not Verdict.CONFIRMED
+        if again or (observation.status in (412, 428) and conditions):
+            request = replace(request, conditions={}, reload=True)
+            observation = await self._client.fetch(request, self._approve, self._gate.spacing)
+            if observation.outcome is Outcome.NOT_MODIFIED:
+                detail = "304 although nothing was asked that it could answer"
+                observation = replace(observation, outcome=Outcome.UNREACHABLE, reason="protocol_error", detail=detail)
+        return observation
+
+    async def _approve(self, url: str) -> Admitted | Refused:
+        """Admit a URL by allowlist and by the robots.txt of its own origin, redirect targets included."""
+        admitted = self._scope.admit(url, source=self._rules.origin)
+        if isinstance(admitted, Refused):
+            return admitted
+        decision = await self._gate.decision(admitted.origin)
+        if not decision.rules.allows(admitted.url):
+            reason = decision.reason if decision.reason == "robots_unreachable" else "robots"
+            return Refused(reason, f"the robots.txt of {admitted.origin} forbids it")
+        return admitted
+
+    # --- manifests ----------------------------------------------------------------------------------------------------
+
+    async def _manifest(self, state: DocumentState, observation: Observation) -> DocumentVisit:
+        observation = replace(observation, robots=self._gate_reason(observation))
+        if observation.outcome is Outcome.NOT_MODIFIED:
+            return await self._manifest_confirmed(state, observation)
+        if observation.outcome is Outcome.FETCHED:
+            return await self._manifest_fetched(state, observation)
+        return self._missed(state, observation, self._policy.manifest_watch)
+
+    async def _manifest_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
+        step = after_not_modified(state, observation, self._policy.manifest_watch, self._clock.chance())
+        if state.applied_digest == state.digest and not state.held:
+            return DocumentVisit(step.state, observation, notes=step.notes)
+        body = await self._shelf.load_body(state.digest or "")
+        if body is None:
+            return DocumentVisit(step.state, observation, notes=step.notes)
+        reading = await self._read(body, step.state, observation)
+        return self._applied(step, observation, reading, None, held=state.held)
+
+    async def _manifest_fetched(self, state: DocumentState, observation: Observation) -> DocumentVisit:
+        name = digest(observation.body)
+        if self._is_applied(state, name):
+            # The same bytes as those the listings reflect: nothing to read.
+            content = Content(name, state.content_digest, len(observation.body), ard.SURFACE_VERSION)
+            step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
+            return DocumentVisit(step.state, observation, notes=step.notes)
+        try:
+            parsed = await self._parse(observation.body)
+        except MalformedJson as error:
+            return await self._unusable(state, observation, error.problem())
+        reading = ard.read_parsed(parsed, self._source(state, observation), self._policy.bounds)
+        if reading.fatal:
+            return await self._unusable(state, observation, *reading.problems, kind=reading.kind)
+        content = Content(name, canonical_digest(parsed), len(observation.body), ard.SURFACE_VERSION)
+        step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
+        return self._applied(step, observation, reading, observation.body, held=state.held)
+
+    def _applied(
+        self, step: Step, observation: Observation, reading: Reading, body: bytes | None, *, held: bool
+    ) -> DocumentVisit:
+        return DocumentVisit(
+            replace(step.state, applied_digest=step.state.digest, held=False, entry_count=len(reading.entries)),
+            observation,
+            reading=reading,
+            body=body,
+            changed=step.changed,
+            confirm_removals=held,
+            notes=step.notes,
+        )
+
+    @staticmethod
+    def _is_applied(state: DocumentState, name: str) -> bool:
+        return (
+            state.digest == name
+            and state.applied_digest == name
+            and state.parser_version == ard.SURFACE_VERSION
+            and not state.held
+        )
+
+    async def _unusable(
+        self, state: DocumentState, observation: Observation, *problems: Problem, kind: str = "malformed"
+    ) -> DocumentVisit:
+        """Judge a success that is no manifest: damaged, of another kind, or the page that answers everything (H48)."""
+        problem = next(iter(problems), None)
+        looks_json = observation.body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        if kind == "malformed" and (looks_json or is_json_type(observation.headers.get("content-type"))):
+            outcome = Outcome.MALFORMED
+        elif await self._answers_everything(observation.final_url):
+            outcome = Outcome.CATCH_ALL
+        else:
+            outcome = Outcome.WRONG_KIND if kind == "unknown" else Outcome.ABSENT
+        observation = replace(
+            observation,
+            outcome=outcome,
+            reason=problem.code if problem and outcome in (Outcome.MALFORMED, Outcome.WRONG_KIND) else "not_json",
+            detail=problem.message if problem else "",
+        )
+        if kind == "manifest":
+            observation = replace(observation, outcome=Outcome.MALFORMED, reason=problem.code if problem else "")
+        reading = Reading(kind, problems=problems, complete=False)
+        missed = self._missed(state, observation, self._policy.manifest_watch)
+        return replace(missed, reading=reading)
+
+    async def _answers_everything(self, url: str) -> bool:
+        """Ask once a day for a path that nobody publishes; a host that serves it serves anything."""
+        if not url.startswith(self._rules.origin + "/"):
+            return False
+        control = control_url(self._rules.origin)
+        state = self._states.get(control)
+        now = self._clock.now()
+        if state is None or state.attempted_at is None or now - state.attempted_at >= _CONTROL_INTERVAL:
+            if state is None:
+                state = DocumentState(control, self._rules.origin, DocumentKind.CONTROL, first_seen_at=now)
+            request = Request(control, self._policy.page_size, truncate=True)
+            observation = await self._client.fetch(request, self._approve, self._gate.spacing)
+            step = after_failure(state, replace(observation, body=b""), self._policy.page_watch, 0.0)
+            state = replace(step.state, next_fetch_at=None, failing_since=None, failures=0)
+            await self._shelf.record(DocumentVisit(state, observation))
+            self._states[control] = state
+        return state.outcome is Outcome.FETCHED
+
+    # --- pages --------------------------------------------------------------------------------------------------------
+
+    async def _page(self, state: DocumentState, observation: Observation) -> DocumentVisit:
+        observation = replace(observation, robots=self._gate_reason(observation))
+        watch = self._policy.page_watch
+        if observation.outcome is Outcome.NOT_MODIFIED:
+            step = after_not_modified(state, observation, watch, self._clock.chance())
+            return DocumentVisit(step.state, observation, notes=step.notes)
+        if observation.outcome is not Outcome.FETCHED:
+            return self._missed(state, observation, watch)
+        page = await self._parse_page(observation)
+        seen = digest(canonical([page.base_url, [[link.url, link.relations] for link in page.links], page.scripts]))
+        # What counts of a page is what it offers to discovery; a nonce elsewhere in it is no change.
+        unchanged = state.content_digest == seen and state.applied_digest is not None
+        name = state.digest if unchanged and state.digest else digest(observation.body)
+        content = Content(name, seen, len(observation.body), ard.SURFACE_VERSION)
+        step = after_content(state, observation, content, watch, self._clock.chance())
+        if unchanged and state.parser_version == ard.SURFACE_VERSION:
+            return DocumentVisit(step.state, observation, notes=step.notes)
+        reading = ard.read_in_page(page.scripts, page.base_url, self._source(state, observation), self._policy.bounds)
+        reading = replace(
+            reading,
+            leads=tuple(leads_from_page(page, self._policy.bounds.links)),
+            complete=reading.complete and not observation.truncated,
+        )
+        return self._applied(step, observation, reading, observation.body, held=state.held)
+
+    async def _parse_page(self, observation: Observation) -> Page:
+        content_type = observation.headers.get("content-type")
+        if essence(content_type) not in ("", "text/html", "application/xhtml+xml"):
+            return Page(observation.final_url, (), ())
+        arguments = (observation.body, observation.final_url, content_type, RELATIONS)
+        if len(observation.body) > _IN_THREAD_FROM:
+            return await asyncio.to_thread(read_page, *arguments)
+        return read_page(*arguments)
+
+    # --- both ---------------------------------------------------------------------------------------------------------
+
+    def _missed(self, state: DocumentState, observation: Observation, watch: WatchRules) -> DocumentVisit:
+        chance = self._clock.chance()
+        if observation.outcome in ABSENCES:
+            step = after_absence(state, observation, watch, chance)
+        else:
+            step = after_failure(state, observation, watch, chance)
+        after = replace(step.state, applied_digest=None, entry_count=0) if step.taken_away else step.state
+        return DocumentVisit(after, observation, taken_away=step.taken_away, notes=step.notes)
+
+    async def _read(self, body: bytes, state: DocumentState, observation: Observation) -> Reading:
+        try:
+            parsed = await self._parse(body)
+        except MalformedJson as error:
+            return Reading("malformed", problems=(error.problem(),), complete=False)
+        return ard.read_parsed(parsed, self._source(state, observation), self._policy.bounds)
+
+    async def _parse(self, body: bytes) -> ParsedJson:
+        depth = self._policy.bounds.json_depth
+        if len(body) > _IN_THREAD_FROM:
+            return await asyncio.to_thread(parse, body, max_depth=depth)
+        return parse(body, max_depth=depth)
+
+    @staticmethod
+    def _source(state: DocumentState, observation: Observation) -> Source:
+        return Source(
+            url=observation.final_url or state.url,
+            rank=state.rank,
+            depth=state.depth,
+            ancestors=(*state.ancestors, state.url),
+            predecessor=state.mechanism in (Mechanism.PREDECESSOR_PATH, Mechanism.PREDECESSOR_LINK),
+        )
+
+    def _gate_reason(self, observation: Observation) -> str:
+        return observation.reason if observation.outcome is Outcome.DISALLOWED else self._report.robots
+
+    def _with_leads(self, visit: DocumentVisit) -> DocumentVisit:
+        """Follow the leads of an answer: those of its header fields, which a 304 confirms, and those of its reading."""
+        if visit.observation.outcome not in (Outcome.FETCHED, Outcome.NOT_MODIFIED):
+            return visit
+        leads: list[Lead] = []
+        if "ard" in self._rules.surfaces:
+            most = self._policy.bounds.links
+            leads.extend(leads_from_headers(visit.state.headers, visit.observation.final_url, most))
+        if visit.reading is not None:
+            leads.extend(visit.reading.leads)
+        complete = visit.reading is not None and visit.reading.complete
+        return replace(visit, leads=self._take_leads(leads), leads_complete=complete)
+
+    def _take_leads(self, leads: Iterable[Lead]) -> tuple[FollowedLead, ...]:
+        """Decide about each lead; what is ours joins the queue of this visit."""
+        return tuple(self._follow(lead) for lead in leads)
+
+    def _follow(self, lead: Lead) -> FollowedLead:
+        admitted = self._scope.admit(lead.url, source=self._rules.origin)
+        if isinstance(admitted, Refused):
+            return FollowedLead(lead, admitted.reason)
+        listed = self._scope.rules(admitted.origin) is not None
+        owner = admitted.origin if listed else self._rules.origin
+        if owner == self._rules.origin:
+            self._enqueue(Target(DocumentKind.MANIFEST, replace(lead, url=admitted.url)))
+        else:
+            self._report.owners.add(owner)
+        return FollowedLead(replace(lead, url=admitted.url), "followed", owner)

@@ -1,0 +1,135 @@
+"""From a stored entry to what the API serves: the entry itself, its projection in results, its words and filters. Pure.
+
+An entry is served as published. Where its text alone would not be a usable ARD entry, because it was written under an
+older name, with a relative address or inside another object's context, the member is replaced and named in
+`ardvark:adapted`; the published text stays in the snapshot.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from index.identity import parse_urn
+from index.records import Entry
+from index.terms import attributes, effective_context
+from index.text import entry_impacts, fold_name
+
+NAMESPACE = "urn:ardvark:terms:"
+PREFIX = "ardvark"
+_OLD_NAMES = {"type": "mediaType", "data": "inline"}
+_LEFT_OUT = frozenset({"representativeQueries", "data"})
+_LARGEST_MEMBER = 16_384
+
+
+def derive(entry: Entry, published: Mapping[str, Any]) -> dict[str, Any]:
+    """Collect what reading an entry added to its text, so that it can be rebuilt from the stored row alone."""
+    replaced = {name: value for name, value in entry.value.items() if name not in published or published[name] != value}
+    dropped = [name for name in published if name not in entry.value]
+    return {
+        "displayName": entry.display_name,
+        "type": entry.type,
+        "publisher": entry.publisher,
+        "url": entry.url,
+        "updatedAt": entry.updated_at.isoformat() if entry.updated_at else None,
+        "trust": entry.trust,
+        "adapted": list(entry.adapted),
+        "outerContext": list(entry.outer_context),
+        "replaced": replaced,
+        "dropped": dropped,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ServedEntry:
+    """All that a listing is made of."""
+
+    key: str
+    display_name: str
+    folded_name: str
+    type: str
+    publisher: str
+    leaf: str
+    updated_at: str | None
+    entry: str
+    projection: dict[str, Any]
+    members: Mapping[str, Any]
+    outer_context: tuple[Any, ...]
+
+    def impacts(self) -> dict[str, int]:
+        """Weigh the words of the entry for text search."""
+        words = f"{self.publisher} {self.key.partition(self.publisher)[2]}"
+        return entry_impacts(self.members, self.display_name, words)
+
+    def attributes(self) -> list[tuple[str, str]]:
+        """Flatten the entry for filters and facets."""
+        own = [self.members["@context"]] if "@context" in self.members else []
+        context, _ = effective_context(*self.outer_context, *own)
+        return attributes(self.members, context, self.publisher)
+
+
+def serve(key: str, raw: str, derived: Mapping[str, Any]) -> ServedEntry:
+    """Build what is served from the published text and what reading it added."""
+    published = json.loads(raw)
+    members = {name: value for name, value in published.items() if name not in derived["dropped"]}
+    members.update(derived["replaced"])
+    members["identifier"] = key
+    urn = parse_urn(key)
+    return ServedEntry(
+        key=key,
+        display_name=derived["displayName"],
+        folded_name=fold_name(derived["displayName"])[:500],
+        type=derived["type"],
+        publisher=derived["publisher"] or "",
+        leaf=urn.name.lower() if urn else "",
+        updated_at=derived["updatedAt"],
+        entry=_entry_text(key, raw, published, members, derived),
+        projection=_projection(members, derived),
+        members=members,
+        outer_context=tuple(derived["outerContext"]),
+    )
+
+
+def _entry_text(
+    key: str, raw: str, published: Mapping[str, Any], members: Mapping[str, Any], derived: Mapping[str, Any]
+) -> str:
+    adapted: list[str] = derived["adapted"]
+    if not adapted:
+        return raw
+    entry = dict(published)
+    for name in adapted:
+        entry.pop(_OLD_NAMES.get(name, ""), None)
+        if name in members:
+            entry[name] = members[name]
+    entry["identifier"] = key
+    entry["@context"] = _context(published, derived)
+    entry[f"{PREFIX}:adapted"] = adapted
+    return json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
+
+
+def _context(published: Mapping[str, Any], derived: Mapping[str, Any]) -> list[Any]:
+    """Join the contexts that give an entry its meaning: the enclosing ones, its own, and ours for the marker."""
+    own = published.get("@context")
+    contexts = [*derived["outerContext"], *(own if isinstance(own, list) else [own] if own is not None else [])]
+    return [*contexts, {PREFIX: NAMESPACE}]
+
+
+def _projection(members: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the members that help to choose among results; sample queries and inline artifacts are for Retrieve."""
+    projection = {
+        name: value
+        for name, value in members.items()
+        if name not in _LEFT_OUT and (isinstance(value, str | int | float | bool) or _is_small(value))
+    }
+    if derived["outerContext"]:
+        projection["@context"] = _context(members, derived)[:-1]
+    return projection
+
+
+def _is_small(value: Any) -> bool:
+    try:
+        return len(orjson.dumps(value)) <= _LARGEST_MEMBER
+    except TypeError:  # an integer past 64 bits
+        return False

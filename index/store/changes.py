@@ -1,0 +1,78 @@
+"""The change feed: ordered, without gaps, replayable; a removal leaves a tombstone in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, insert, select, update
+
+from index.store.tables import changes, facts
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One event of the feed. `members` are JSON Pointers of what differs."""
+
+    kind: str
+    identifier: str
+    at: datetime
+    url: str | None = None
+    mechanism: str | None = None
+    members: tuple[str, ...] = ()
+    old_digest: str | None = None
+    new_digest: str | None = None
+    reason: str = ""
+    cursor: int = 0
+
+
+def append_changes(connection: Connection, events: Sequence[Change]) -> None:
+    """Append events; the counter's row lock makes cursors follow the order of commits, in every process."""
+    if not events:
+        return
+    connection.execute(update(facts).where(facts.c.name == "cursor").values(number=facts.c.number + len(events)))
+    last = connection.execute(select(facts.c.number).where(facts.c.name == "cursor")).scalar_one()
+    first = last - len(events) + 1
+    connection.execute(insert(changes), [_row(event, first + index) for index, event in enumerate(events)])
+
+
+def _row(event: Change, cursor: int) -> dict[str, Any]:
+    return {
+        "cursor": cursor,
+        "at": event.at,
+        "kind": event.kind,
+        "identifier": event.identifier,
+        "url": event.url,
+        "mechanism": event.mechanism,
+        "members": list(event.members),
+        "old_digest": event.old_digest,
+        "new_digest": event.new_digest,
+        "reason": event.reason,
+    }
+
+
+def read_changes(connection: Connection, after: int, limit: int, identifier: str | None = None) -> list[Change]:
+    """Give the events after a cursor, oldest first."""
+    query = select(changes).where(changes.c.cursor > after).order_by(changes.c.cursor).limit(limit)
+    if identifier is not None:
+        query = query.where(changes.c.identifier == identifier)
+    return [
+        Change(
+            kind=row.kind,
+            identifier=row.identifier,
+            at=row.at,
+            url=row.url,
+            mechanism=row.mechanism,
+            members=tuple(row.members),
+            old_digest=row.old_digest,
+            new_digest=row.new_digest,
+            reason=row.reason,
+            cursor=row.cursor,
+        )
+        for row in connection.execute(query)
+    ]
+
+
+def last_cursor(connection: Connection) -> int:
+    """Give the cursor of the newest event; zero when there is none."""
+    return int(connection.execute(select(facts.c.number).where(facts.c.name == "cursor")).scalar_one())

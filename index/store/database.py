@@ -1,0 +1,193 @@
+"""Connections: many readers, one writer at a time; SQLite in one file, or PostgreSQL.
+
+On SQLite a write transaction takes the write lock when it begins, so that it never has to be upgraded and two processes
+queue up instead of failing; readers see the last commit and are never blocked (WAL).
+"""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import AsyncAdaptedQueuePool
+
+from config.errors import OperatorError
+
+_BUSY_TIMEOUT_S = 30
+_READERS = 4
+_MIGRATION_LOCK = 7_239_004_511
+_OLDEST_SQLITE = (3, 35, 0)
+_Result = TypeVar("_Result")
+
+
+class Database:
+    """The engines of one process. Use as an asynchronous context manager."""
+
+    def __init__(self, url: str) -> None:
+        self.url = make_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._write_lock = asyncio.Lock()
+        self._reader: AsyncEngine | None = None
+        self._writer: AsyncEngine | None = None
+
+    async def __aenter__(self) -> "Database":
+        if self.is_sqlite:
+            if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+                raise OperatorError(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
+            self._check_folder()
+            self._reader = _sqlite_engine(self.url, _READERS, "BEGIN")
+            self._writer = _sqlite_engine(self.url, 1, "BEGIN IMMEDIATE")
+        else:
+            self._reader = self._writer = _postgres_engine(self.url)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for engine in {self._reader, self._writer} - {None}:
+            if engine is not None:
+                await engine.dispose()
+        self._reader = self._writer = None
+
+    def _check_folder(self) -> None:
+        path = Path(self.url.database or "")
+        if not path.parent.is_dir():
+            raise OperatorError(f"storage.url: the folder {path.parent} does not exist")
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[AsyncConnection]:
+        """Give a connection that sees one consistent state."""
+        if self._reader is None:
+            raise RuntimeError("the database is used before it is opened")
+        async with self._reader.connect() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[AsyncConnection]:
+        """Give a connection in a write transaction, committed at the end."""
+        if self._writer is None:
+            raise RuntimeError("the database is used before it is opened")
+        if self.is_sqlite:
+            async with self._write_lock, self._writer.begin() as connection:
+                yield connection
+        else:
+            async with self._writer.begin() as connection:
+                yield connection
+
+    async def write(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run one piece of work in a write transaction of its own."""
+        async with self.writing() as connection:
+            return await connection.run_sync(work, *arguments)
+
+    async def read(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run one piece of work that only reads."""
+        async with self.reading() as connection:
+            return await connection.run_sync(work, *arguments)
+
+    # --- schema -------------------------------------------------------------------------------------------------------
+
+    async def upgrade(self) -> tuple[str | None, str | None]:
+        """Bring the schema to its head; gives the revisions before and after."""
+        if self._writer is None:
+            raise RuntimeError("the database is used before it is opened")
+        try:
+            async with self._writer.connect() as connection:
+                return await connection.run_sync(_upgrade)
+        except (OperationalError, OSError) as error:
+            raise OperatorError(f"the database {self._shown()} cannot be opened: {_reason(error)}") from error
+
+    async def prepare(self) -> None:
+        """Make the database ready for use: create it, or check that its schema is the one this version expects.
+
+        An embedded database is upgraded in place. A shared one is not: other processes may still run the old version.
+        """
+        current = await self._revision()
+        if current == _head():
+            return
+        if current is not None and not self.is_sqlite:
+            raise OperatorError(
+                f"the database schema is at {current}; run `ardvark db upgrade` to bring it to {_head()}"
+            )
+        await self.upgrade()
+
+    async def _revision(self) -> str | None:
+        try:
+            return await self.read(_current_revision)
+        except (DBAPIError, OSError) as error:
+            raise OperatorError(f"the database {self._shown()} cannot be opened: {_reason(error)}") from error
+
+    def _shown(self) -> str:
+        return self.url.render_as_string(hide_password=True)
+
+
+def _sqlite_engine(url: Any, size: int, begin: str) -> AsyncEngine:
+    engine = create_async_engine(url, poolclass=AsyncAdaptedQueuePool, pool_size=size, max_overflow=0)
+
+    @event.listens_for(engine.sync_engine, "connect")
+    def _configure(connection: Any, _: Any) -> None:
+        # Transactions begin where we say so, not where the driver guesses.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in (
+            f"busy_timeout = {_BUSY_TIMEOUT_S * 1000}",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "foreign_keys = ON",
+            "temp_store = MEMORY",
+            "cache_size = -65536",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine.sync_engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _postgres_engine(url: Any) -> AsyncEngine:
+    try:
+        return create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True)
+    except ModuleNotFoundError:
+        raise OperatorError('PostgreSQL needs the extra: pip install "ardvark[postgres]"') from None
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(files("index.store") / "migrations"))
+    return config
+
+
+def _head() -> str | None:
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def _current_revision(connection: Connection) -> str | None:
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def _upgrade(connection: Connection) -> tuple[str | None, str | None]:
+    with connection.begin():
+        if connection.dialect.name == "postgresql":
+            # Two processes that start at once must not create the tables twice.
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+        before = _current_revision(connection)
+        config = _config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+        return before, _current_revision(connection)
+
+
+def _reason(error: Exception) -> str:
+    cause = getattr(error, "orig", None) or error
+    return str(cause).partition("\n")[0]

@@ -1,0 +1,199 @@
+"""The due-queue: which origin is visited next, and by whom.
+
+A claimed origin is a leased row. The lease ends by itself, so a worker that died loses it; the fence number makes a
+worker that was only slow unable to settle what somebody else has claimed since.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, update
+
+from index.store.documents import origin_id
+from index.store.engines import chunks, upsert
+from index.store.tables import documents, listings, origins
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An origin that is ours to visit until the lease ends. `managed_by` says who wants it visited."""
+
+    origin: str
+    managed_by: str
+    options: Mapping[str, Any]
+    fence: int
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The end of a visit."""
+
+    origin: str
+    fence: int
+    at: datetime
+    outcome: str
+    robots: str
+    failed: bool
+    next_visit_at: datetime
+    not_before: datetime | None = None
+
+
+def put_origins(
+    connection: Connection, managed_by: str, wanted: Mapping[str, Mapping[str, Any]], now: datetime
+) -> None:
+    """Add origins to the allowlist, or change their options; new ones are due at once."""
+    rows = [
+        {
+            "id": origin_id(origin),
+            "origin": origin,
+            "managed_by": managed_by,
+            "active": True,
+            "options": dict(options),
+            "added_at": now,
+            "next_visit_at": now,
+        }
+        for origin, options in wanted.items()
+    ]
+    for chunk in chunks(rows):
+        statement = upsert(connection, origins, ["id"], ("managed_by", "active", "options"))
+        connection.execute(statement, chunk)
+    fresh = origins.c.next_visit_at.is_(None) & origins.c.active
+    connection.execute(update(origins).where(fresh).values(next_visit_at=now))
+
+
+def managed_origins(connection: Connection, managed_by: str) -> dict[str, Mapping[str, Any]]:
+    """Give the active origins of one kind with their options."""
+    query = select(origins.c.origin, origins.c.options).where(origins.c.managed_by == managed_by, origins.c.active)
+    return {row.origin: row.options for row in connection.execute(query)}
+
+
+def deactivate_origins(connection: Connection, names: Sequence[str]) -> list[str]:
+    """Take origins off the allowlist; gives the URLs of their documents."""
+    urls: list[str] = []
+    for chunk in chunks(origin_id(name) for name in names):
+        connection.execute(
+            update(origins).where(origins.c.id.in_(chunk)).values(active=False, next_visit_at=None, managed_by="lead")
+        )
+        urls += connection.execute(select(documents.c.url).where(documents.c.origin_id.in_(chunk))).scalars()
+    return urls
+
+
+def claim_due(
+    connection: Connection, worker: str, now: datetime, lease: timedelta, limit: int, only: Sequence[str] | None = None
+) -> list[Claim]:
+    """Claim up to `limit` due origins, the longest due first; `only` names origins to claim whether due or not."""
+    free = or_(origins.c.claimed_until.is_(None), origins.c.claimed_until <= now)
+    patient = or_(origins.c.not_before.is_(None), origins.c.not_before <= now)
+    due = and_(origins.c.active, free, origins.c.next_visit_at <= now, patient)
+    if only is not None:
+        due = and_(origins.c.id.in_([origin_id(name) for name in only]), free)
+    ids = select(origins.c.id).where(due).order_by(origins.c.next_visit_at, origins.c.id).limit(limit)
+    if connection.dialect.name == "postgresql":
+        ids = ids.with_for_update(skip_locked=True)
+    until = now + lease
+    claimed = (
+        update(origins)
+        .where(origins.c.id.in_(ids))
+        .values(claimed_by=worker, claimed_until=until, fence=origins.c.fence + 1)
+        .returning(origins.c.origin, origins.c.managed_by, origins.c.options, origins.c.fence)
+    )
+    return [Claim(row.origin, row.managed_by, row.options, row.fence, until) for row in connection.execute(claimed)]
+
+
+def renew_claims(connection: Connection, claims: Sequence[Claim], until: datetime) -> None:
+    """Prolong leases that are still ours."""
+    mine = and_(origins.c.id == bindparam("key"), origins.c.fence == bindparam("held"))
+    if claims:
+        connection.execute(
+            update(origins).where(mine).values(claimed_until=until),
+            [{"key": origin_id(claim.origin), "held": claim.fence} for claim in claims],
+        )
+
+
+def release_claims(connection: Connection, claims: Sequence[Claim]) -> None:
+    """Give claims back unsettled: the origins stay due."""
+    mine = and_(origins.c.id == bindparam("key"), origins.c.fence == bindparam("held"))
+    if claims:
+        connection.execute(
+            update(origins).where(mine).values(claimed_by=None, claimed_until=None),
+            [{"key": origin_id(claim.origin), "held": claim.fence} for claim in claims],
+        )
+
+
+def break_claims(connection: Connection, workers: Sequence[str]) -> int:
+    """Free what workers held that are known to be dead; gives the number of origins."""
+    freed = 0
+    for chunk in chunks(workers):
+        result = connection.execute(
+            update(origins).where(origins.c.claimed_by.in_(chunk)).values(claimed_by=None, claimed_until=None)
+        )
+        freed += result.rowcount
+    return freed
+
+
+def claiming_workers(connection: Connection) -> list[str]:
+    """Name the workers that hold claims."""
+    query = select(origins.c.claimed_by).where(origins.c.claimed_by.is_not(None)).distinct()
+    return list(connection.execute(query).scalars())
+
+
+def settle_origins(connection: Connection, settlements: Sequence[Settlement]) -> None:
+    """End visits; a settlement whose fence has passed to somebody else changes nothing."""
+    mine = and_(origins.c.id == bindparam("key"), origins.c.fence == bindparam("held"))
+    statement = (
+        update(origins)
+        .where(mine)
+        .values(
+            claimed_by=None,
+            claimed_until=None,
+            last_visit_at=bindparam("at"),
+            last_outcome=bindparam("outcome"),
+            robots=bindparam("new_robots"),
+            visits=origins.c.visits + 1,
+            failures=case((bindparam("failed"), origins.c.failures + 1), else_=0),
+            next_visit_at=bindparam("next_at"),
+            not_before=bindparam("wait_until"),
+        )
+    )
+    rows = [
+        {
+            "key": origin_id(item.origin),
+            "held": item.fence,
+            "at": item.at,
+            "outcome": item.outcome,
+            "new_robots": item.robots,
+            "failed": item.failed,
+            "next_at": item.next_visit_at,
+            "wait_until": item.not_before,
+        }
+        for item in settlements
+    ]
+    if rows:
+        connection.execute(statement, rows)
+
+
+def next_due_at(connection: Connection) -> datetime | None:
+    """Give the time at which the next origin is due."""
+    found: datetime | None = connection.execute(
+        select(func.min(origins.c.next_visit_at)).where(origins.c.active)
+    ).scalar_one()
+    return found
+
+
+def list_origins(connection: Connection) -> Sequence[Row[Any]]:
+    """Give every known origin with the number of its documents and listings."""
+    documents_of = (
+        select(func.count()).where(documents.c.origin_id == origins.c.id).correlate(origins).scalar_subquery()
+    )
+    listings_of = (
+        select(func.count())
+        .select_from(listings.join(documents, documents.c.id == listings.c.document_id))
+        .where(documents.c.origin_id == origins.c.id, listings.c.removed_at.is_(None))
+        .correlate(origins)
+        .scalar_subquery()
+    )
+    query = select(origins, documents_of.label("documents"), listings_of.label("listings")).order_by(origins.c.origin)
+    return connection.execute(query).all()

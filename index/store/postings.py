@@ -1,0 +1,187 @@
+"""Writing the search index: words with their impacts, attributes for filters, and the counts of both.
+
+One row per word and listing holds the ready-made impact; how many entries have a word or attribute is kept beside it.
+All counts of a batch are added at once, in key order, so that two writers cannot block each other.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tuple_, update
+
+from index.store.engines import chunks, insert_ignore
+from index.store.tables import (
+    attribute_listings,
+    attributes,
+    facts,
+    listing_words,
+    postings,
+    storable,
+    words,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedListing:
+    """What search knows of a listing."""
+
+    listing_id: int
+    impacts: Mapping[str, int]
+    attributes: Sequence[tuple[str, str]]
+
+
+def index_listings(connection: Connection, batch: Sequence[IndexedListing], removed: Sequence[int] = ()) -> None:
+    """Bring the index in line with listings that are new, changed or removed."""
+    if not batch and not removed:
+        return
+    _index_words(connection, batch, removed)
+    _index_attributes(connection, batch, removed)
+
+
+def _index_words(connection: Connection, batch: Sequence[IndexedListing], removed: Sequence[int]) -> None:
+    word_ids = _ids(connection, words, "stem", {stem for item in batch for stem in item.impacts})
+    affected = [item.listing_id for item in batch] + list(removed)
+    old = _stored_words(connection, affected)
+    counts: Counter[int] = Counter()
+    gone: list[dict[str, int]] = []
+    come: list[dict[str, int]] = []
+    packed: list[dict[str, Any]] = []
+    for item in batch:
+        new = {word_ids[stem]: impact for stem, impact in item.impacts.items()}
+        before = old.pop(item.listing_id, {})
+        gone += [
+            {"word": word, "listing": item.listing_id} for word, impact in before.items() if new.get(word) != impact
+        ]
+        come += [
+            {"word_id": word, "listing_id": item.listing_id, "impact": impact}
+            for word, impact in new.items()
+            if before.get(word) != impact
+        ]
+        counts.update(new.keys() - before.keys())
+        counts.subtract(before.keys() - new.keys())
+        packed.append({"listing_id": item.listing_id, "words": _pack(new)})
+    for listing_id, before in old.items():
+        gone += [{"word": word, "listing": listing_id} for word in before]
+        counts.subtract(before.keys())
+    if gone:
+        mine = (postings.c.word_id == bindparam("word")) & (postings.c.listing_id == bindparam("listing"))
+        connection.execute(delete(postings).where(mine), sorted(gone, key=lambda row: (row["word"], row["listing"])))
+    if come:
+        connection.execute(insert(postings), sorted(come, key=lambda row: (row["word_id"], row["listing_id"])))
+    for chunk in chunks(affected):
+        connection.execute(delete(listing_words).where(listing_words.c.listing_id.in_(chunk)))
+    if packed:
+        connection.execute(insert(listing_words), packed)
+    _add_counts(connection, words, counts)
+
+
+def _stored_words(connection: Connection, listing_ids: Sequence[int]) -> dict[int, dict[int, int]]:
+    stored: dict[int, dict[int, int]] = {}
+    for chunk in chunks(listing_ids):
+        rows = connection.execute(select(listing_words).where(listing_words.c.listing_id.in_(chunk)))
+        stored.update((row.listing_id, _unpack(row.words)) for row in rows)
+    return stored
+
+
+def _pack(impacts: Mapping[int, int]) -> bytes:
+    """Pack word keys and impacts as pairs of 32-bit numbers."""
+    numbers = array("I")
+    for word, impact in sorted(impacts.items()):
+        numbers.extend((word, impact))
+    return numbers.tobytes()
+
+
+def _unpack(packed: bytes) -> dict[int, int]:
+    numbers = array("I")
+    numbers.frombytes(bytes(packed))
+    return dict(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _index_attributes(connection: Connection, batch: Sequence[IndexedListing], removed: Sequence[int]) -> None:
+    cleaned = {
+        item.listing_id: {(storable(path), storable(value)) for path, value in item.attributes} for item in batch
+    }
+    ids = _attribute_ids(connection, {pair for pairs in cleaned.values() for pair in pairs})
+    affected = [item.listing_id for item in batch] + list(removed)
+    old: dict[int, set[int]] = {}
+    for chunk in chunks(affected):
+        stored = select(attribute_listings).where(attribute_listings.c.listing_id.in_(chunk))
+        for row in connection.execute(stored):
+            old.setdefault(row.listing_id, set()).add(row.attribute_id)
+    counts: Counter[int] = Counter()
+    gone: list[dict[str, int]] = []
+    come: list[dict[str, int]] = []
+    for listing_id in affected:
+        new = {ids[pair] for pair in cleaned.get(listing_id, ())}
+        before = old.get(listing_id, set())
+        gone += [{"attribute": attribute, "listing": listing_id} for attribute in before - new]
+        come += [{"attribute_id": attribute, "listing_id": listing_id} for attribute in new - before]
+        counts.update(new - before)
+        counts.subtract(before - new)
+    if gone:
+        mine = (attribute_listings.c.attribute_id == bindparam("attribute")) & (
+            attribute_listings.c.listing_id == bindparam("listing")
+        )
+        connection.execute(delete(attribute_listings).where(mine), gone)
+    if come:
+        connection.execute(insert(attribute_listings), come)
+    _add_counts(connection, attributes, counts)
+
+
+def _ids(connection: Connection, table: Table, column: str, values: Iterable[str]) -> dict[str, int]:
+    """Give the numbers of words, making those that are new."""
+    wanted = sorted(values)
+    found = _lookup(connection, table, column, wanted)
+    new = [value for value in wanted if value not in found]
+    if new:
+        connection.execute(insert_ignore(connection, table), [{column: value, "entry_count": 0} for value in new])
+        found.update(_lookup(connection, table, column, new))
+    return found
+
+
+def _lookup(connection: Connection, table: Table, column: str, values: Sequence[str]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for chunk in chunks(values):
+        rows = connection.execute(select(table.c[column], table.c.id).where(table.c[column].in_(chunk)))
+        found.update((value, number) for value, number in rows)
+    return found
+
+
+def _attribute_ids(connection: Connection, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    wanted = sorted(pairs)
+    found = _lookup_attributes(connection, wanted)
+    new = [pair for pair in wanted if pair not in found]
+    if new:
+        rows = [{"path": path, "value": value, "entry_count": 0} for path, value in new]
+        connection.execute(insert_ignore(connection, attributes), rows)
+        found.update(_lookup_attributes(connection, new))
+    return found
+
+
+def _lookup_attributes(connection: Connection, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for chunk in chunks(pairs, 200):
+        mine = tuple_(attributes.c.path, attributes.c.value).in_(chunk)
+        rows = connection.execute(select(attributes.c.path, attributes.c.value, attributes.c.id).where(mine))
+        found.update(((path, value), number) for path, value, number in rows)
+    return found
+
+
+def _add_counts(connection: Connection, table: Table, counts: Mapping[int, int]) -> None:
+    rows = [{"key": key, "change": change} for key, change in sorted(counts.items()) if change]
+    if rows:
+        statement = (
+            update(table)
+            .where(table.c.id == bindparam("key"))
+            .values(entry_count=table.c.entry_count + bindparam("change"))
+        )
+        connection.execute(statement, rows)
+
+
+def add_to_entry_count(connection: Connection, change: int) -> None:
+    """Keep the number of listings that search knows."""
+    if change:
+        connection.execute(update(facts).where(facts.c.name == "entries").values(number=facts.c.number + change))

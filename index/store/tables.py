@@ -1,0 +1,338 @@
+"""Every table, once, for both engines. Migrations are checked against this file.
+
+Documents, origins and entries have keys computed from what they are, so that a write never waits for a number and
+writing the same thing twice is writing it once. Words, attributes and listings have small numbers, for their ids are
+repeated in every posting.
+"""
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    String,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware UTC instant: a timestamp with time zone, or on SQLite text of fixed width that sorts by time."""
+
+    impl = String(32)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(DateTime(timezone=True))
+        return dialect.type_descriptor(String(32))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        if value is None or dialect.name == "postgresql":
+            return value
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
+        return instant.astimezone(UTC)
+
+
+class JsonText(TypeDecorator[Any]):
+    """A value of ours as JSON text; nothing is queried inside it."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else orjson.dumps(value).decode()
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+        return None if value is None else orjson.loads(value)
+
+
+# Identifiers compare by their bytes: SQLite does so anyway, PostgreSQL is told to.
+ByteString = String().with_variant(String(collation="C"), "postgresql")
+# Small numbers given by the database; on SQLite only this spelling makes the key the row's own number.
+SmallId = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def storable(value: str) -> str:
+    """Make hostile text fit for a text column: no NUL, no half surrogates."""
+    if "\x00" in value or not value.isascii():
+        return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
+    return value
+
+
+def key_of(*parts: str) -> int:
+    """Compute the 63-bit key of something from what identifies it."""
+    name = hashlib.blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=8)
+    return int.from_bytes(name.digest(), "big") >> 1
+
+
+origins = Table(
+    "origins",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("origin", ByteString, nullable=False, unique=True),
+    # `config` and `operator` origins are crawled; `lead` ones only for what leads name on them.
+    Column("managed_by", String(16), nullable=False),
+    Column("active", Boolean, nullable=False),
+    Column("options", JsonText, nullable=False),
+    Column("added_at", UtcDateTime, nullable=False),
+    Column("next_visit_at", UtcDateTime),
+    Column("claimed_by", String(128)),
+    Column("claimed_until", UtcDateTime),
+    Column("fence", BigInteger, nullable=False, server_default=text("0")),
+    Column("last_visit_at", UtcDateTime),
+    Column("last_outcome", String(32)),
+    Column("robots", String(32)),
+    Column("visits", Integer, nullable=False, server_default=text("0")),
+    Column("failures", Integer, nullable=False, server_default=text("0")),
+    Column("not_before", UtcDateTime),
+    Index(None, "active", "next_visit_at"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("origin_id", BigInteger, ForeignKey("origins.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("url", ByteString, nullable=False, unique=True),
+    Column("kind", String(16), nullable=False),
+    Column("mechanism", String(32), nullable=False),
+    Column("rank", SmallInteger, nullable=False),
+    Column("depth", SmallInteger, nullable=False),
+    Column("ancestors", JsonText, nullable=False),
+    Column("first_seen_at", UtcDateTime, nullable=False),
+    Column("outcome", String(16)),
+    Column("reason", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("status", SmallInteger),
+    Column("attempted_at", UtcDateTime),
+    Column("fetched_at", UtcDateTime),
+    Column("confirmed_at", UtcDateTime),
+    Column("changed_at", UtcDateTime),
+    Column("full_at", UtcDateTime),
+    Column("not_modified_streak", Integer, nullable=False),
+    Column("ineffective_streak", Integer, nullable=False),
+    Column("distrust_until", UtcDateTime),
+    Column("headers", JsonText, nullable=False),
+    Column("final_url", Text, nullable=False),
+    Column("hops", JsonText, nullable=False),
+    Column("digest", String(64)),
+    Column("content_digest", String(64)),
+    Column("length", Integer),
+    Column("parser_version", String(32), nullable=False),
+    Column("fresh_until", UtcDateTime),
+    Column("next_fetch_at", UtcDateTime),
+    Column("interval_s", Float),
+    Column("failures", Integer, nullable=False),
+    Column("failing_since", UtcDateTime),
+    Column("absences", Integer, nullable=False),
+    Column("absent_since", UtcDateTime),
+    Column("applied_digest", String(64)),
+    Column("held", Boolean, nullable=False),
+    Column("entry_count", Integer, nullable=False),
+    # False once nothing points to it any more; it stays for its history.
+    Column("watched", Boolean, nullable=False, server_default=text("true")),
+    # Faults of the document as a whole, from its last reading.
+    Column("problems", JsonText, nullable=False, server_default=text("'[]'")),
+)
+
+leads = Table(
+    "leads",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("document_id", BigInteger, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("url", ByteString, nullable=False, index=True),
+    Column("mechanism", String(32), nullable=False),
+    Column("media_type", Text),
+    Column("pointer", Text, nullable=False),
+    Column("decision", String(32), nullable=False),
+    Column("first_seen_at", UtcDateTime, nullable=False),
+    Column("last_seen_at", UtcDateTime, nullable=False),
+    Column("withdrawn_at", UtcDateTime),
+    Column("missed", SmallInteger, nullable=False, server_default=text("0")),
+)
+
+# Append-only: one row a fetch, nothing in it is ever changed.
+fetches = Table(
+    "fetches",
+    metadata,
+    Column("id", SmallId, primary_key=True, autoincrement=True),
+    Column("document_id", BigInteger, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
+    Column("request_at", UtcDateTime, nullable=False),
+    Column("response_at", UtcDateTime, nullable=False),
+    Column("outcome", String(16), nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+    Column("status", SmallInteger),
+    Column("final_url", Text, nullable=False),
+    Column("hops", JsonText, nullable=False),
+    Column("conditional", Boolean, nullable=False),
+    Column("headers", JsonText, nullable=False),
+    Column("wire_size", BigInteger, nullable=False),
+    Column("digest", String(64)),
+    Column("peer", String(64)),
+    Column("robots", String(32), nullable=False),
+    Column("parser_version", String(32), nullable=False),
+    Column("notes", JsonText, nullable=False),
+    Index(None, "document_id", "id"),
+)
+
+snapshots = Table(
+    "snapshots",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("codec", String(8), nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("length", Integer, nullable=False),
+    Column("media_type", Text),
+    Column("stored_at", UtcDateTime, nullable=False),
+)
+
+entries = Table(
+    "entries",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("document_id", BigInteger, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("pointer", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("identifier", Text),
+    Column("key", ByteString, index=True),
+    Column("version", Text),
+    # What the entry is in its document, and what became of it among others with the same key.
+    Column("standing", String(16), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("raw", Text, nullable=False),
+    Column("derived", JsonText, nullable=False),
+    Column("problems", JsonText, nullable=False),
+    Column("source_rank", SmallInteger, nullable=False),
+    Column("first_seen_at", UtcDateTime, nullable=False),
+    Column("changed_at", UtcDateTime, nullable=False),
+)
+
+listings = Table(
+    "listings",
+    metadata,
+    Column("id", SmallId, primary_key=True, autoincrement=True),
+    Column("identifier", ByteString, nullable=False, unique=True),
+    Column("entry_id", BigInteger),
+    Column("document_id", BigInteger, index=True),
+    Column("display_name", Text, nullable=False),
+    Column("folded_name", ByteString, nullable=False, index=True),
+    Column("type", ByteString, nullable=False, index=True),
+    Column("publisher", ByteString, nullable=False, index=True),
+    Column("leaf", ByteString, nullable=False, index=True),
+    Column("digest", String(64), nullable=False),
+    Column("sources", Integer, nullable=False, server_default=text("1")),
+    Column("first_seen_at", UtcDateTime, nullable=False, index=True),
+    Column("changed_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False, index=True),
+    Column("removed_at", UtcDateTime, index=True),
+)
+
+# The wide part of a listing, apart from the narrow row that filters and facets read.
+listing_bodies = Table(
+    "listing_bodies",
+    metadata,
+    Column("listing_id", SmallId, ForeignKey("listings.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    # The entry as Retrieve serves it, and as Search and List show it.
+    Column("entry", Text, nullable=False),
+    Column("projection", Text, nullable=False),
+)
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("cursor", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("kind", String(24), nullable=False),
+    Column("identifier", ByteString, nullable=False, index=True),
+    Column("url", Text),
+    Column("mechanism", String(32)),
+    Column("members", JsonText, nullable=False),
+    Column("old_digest", String(64)),
+    Column("new_digest", String(64)),
+    Column("reason", Text, nullable=False),
+)
+
+words = Table(
+    "words",
+    metadata,
+    Column("id", SmallId, primary_key=True, autoincrement=True),
+    Column("stem", ByteString, nullable=False, unique=True),
+    Column("entry_count", Integer, nullable=False),
+)
+
+postings = Table(
+    "postings",
+    metadata,
+    Column("word_id", SmallId, primary_key=True, autoincrement=False),
+    Column("listing_id", SmallId, primary_key=True, autoincrement=False),
+    Column("impact", SmallInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Which words a listing has, packed, so that an update can take its postings out.
+listing_words = Table(
+    "listing_words",
+    metadata,
+    Column("listing_id", SmallId, primary_key=True, autoincrement=False),
+    Column("words", LargeBinary, nullable=False),
+)
+
+attributes = Table(
+    "attributes",
+    metadata,
+    Column("id", SmallId, primary_key=True, autoincrement=True),
+    Column("path", ByteString, nullable=False),
+    Column("value", ByteString, nullable=False),
+    Column("entry_count", Integer, nullable=False),
+    Index(None, "path", "value", unique=True),
+)
+
+attribute_listings = Table(
+    "attribute_listings",
+    metadata,
+    Column("attribute_id", SmallId, primary_key=True, autoincrement=False),
+    Column("listing_id", SmallId, primary_key=True, autoincrement=False),
+    Index(None, "listing_id", "attribute_id"),
+    sqlite_with_rowid=False,
+)
+
+# Single values: number of entries, last cursor, analyser version, page-token secret.
+facts = Table(
+    "facts",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("number", BigInteger, nullable=False, server_default=text("0")),
+    Column("value", LargeBinary),
+)

@@ -1,0 +1,210 @@
+"""All writes of a crawl go through one queue and end in few, small transactions.
+
+What arrives while a transaction runs is written in the next one, so the more there is to write, the cheaper each write
+becomes. A unit that fails is tried alone, so that it fails nobody else.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import structlog
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from index.documents import DocumentVisit, FollowedLead, Outcome
+from index.store.database import Database
+from index.store.documents import forget_documents, put_document_problems, put_documents, put_fetches, put_leads
+from index.store.frontier import Settlement, settle_origins
+from index.store.listings import apply_reading, take_away
+from index.store.snapshots import put_snapshots, snapshot_row
+
+_log = structlog.get_logger("ardvark.store")
+_MOST_UNITS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RecordVisit:
+    """One look at a document."""
+
+    visit: DocumentVisit
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLeads:
+    """All the leads of a document that was recorded before."""
+
+    url: str
+    leads: tuple[FollowedLead, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SettleVisit:
+    """The end of a visit to an origin."""
+
+    settlement: Settlement
+
+
+Unit = RecordVisit | RecordLeads | SettleVisit
+
+
+@dataclass
+class Tally:
+    """What was written, counted since the start."""
+
+    documents: Counter[str] = field(default_factory=Counter)
+    listed: int = 0
+    rejected: int = 0
+    unchanged: int = 0
+    changes: int = 0
+    snapshots: int = 0
+    transactions: int = 0
+    held: int = 0
+
+    def add(self, other: "Tally") -> None:
+        """Add the counts of one transaction."""
+        self.documents.update(other.documents)
+        for name in ("listed", "rejected", "unchanged", "changes", "snapshots", "transactions", "held"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Writer:
+    """The queue. Use as an asynchronous context manager; leaving it writes what is left."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue: asyncio.Queue[tuple[Unit, asyncio.Future[None]] | None] = asyncio.Queue(maxsize=_MOST_UNITS * 4)
+        self._task: asyncio.Task[None] | None = None
+        self.tally = Tally()
+
+    async def __aenter__(self) -> "Writer":
+        self._task = asyncio.create_task(self._run(), name="writer")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._queue.put(None)
+        if self._task is not None:
+            await self._task
+
+    async def submit(self, unit: Unit) -> asyncio.Future[None]:
+        """Queue a unit; the future ends when it is committed, or carries why it could not be."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        await self._queue.put((unit, done))
+        return done
+
+    async def write(self, unit: Unit) -> None:
+        """Queue a unit and wait until it is committed."""
+        await (await self.submit(unit))
+
+    async def _run(self) -> None:
+        ended = False
+        while not ended:
+            batch, ended = await self._gather()
+            if batch:
+                await self._commit(batch)
+
+    async def _gather(self) -> tuple[list[tuple[Unit, asyncio.Future[None]]], bool]:
+        batch = []
+        item = await self._queue.get()
+        while item is not None:
+            batch.append(item)
+            if len(batch) >= _MOST_UNITS or self._queue.empty():
+                return batch, False
+            item = self._queue.get_nowait()
+        return batch, True
+
+    async def _commit(self, batch: Sequence[tuple[Unit, asyncio.Future[None]]]) -> None:
+        try:
+            self.tally.add(await self._database.write(write_units, [unit for unit, _ in batch]))
+        except Exception as error:
+            if len(batch) > 1:
+                _log.warning("store.batch_failed", units=len(batch), error=_reason(error))
+                for item in batch:
+                    await self._commit([item])
+                return
+            _log.error("store.unit_failed", unit=type(batch[0][0]).__name__, error=_reason(error))
+            self._end(batch[0][1], error)
+            return
+        for _, done in batch:
+            self._end(done, None)
+
+    @staticmethod
+    def _end(done: asyncio.Future[None], error: Exception | None) -> None:
+        if done.cancelled():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+
+def write_units(connection: Connection, units: Sequence[Unit]) -> Tally:
+    """Write units in order, those of one kind together where their order does not matter."""
+    tally = Tally(transactions=1)
+    visits = [unit.visit for unit in units if isinstance(unit, RecordVisit)]
+    put_documents(connection, [visit.state for visit in visits])
+    put_fetches(connection, visits)
+    put_snapshots(connection, _snapshots(visits, tally))
+    for unit in units:
+        if isinstance(unit, RecordVisit):
+            _apply(connection, unit.visit, tally)
+        elif isinstance(unit, RecordLeads):
+            _take_leads(connection, unit.url, unit.leads, unit.at, tally, complete=True)
+    settle_origins(connection, [unit.settlement for unit in units if isinstance(unit, SettleVisit)])
+    return tally
+
+
+def _snapshots(visits: Sequence[DocumentVisit], tally: Tally) -> list[dict[str, Any]]:
+    rows = {}
+    for visit in visits:
+        if visit.body is not None and visit.state.digest is not None:
+            media_type = visit.state.headers.get("content-type")
+            at = visit.observation.response_at
+            rows[visit.state.digest] = snapshot_row(visit.state.digest, visit.body, media_type, at)
+    tally.snapshots += len(rows)
+    return list(rows.values())
+
+
+def _apply(connection: Connection, visit: DocumentVisit, tally: Tally) -> None:
+    tally.documents[visit.observation.outcome] += 1
+    now = visit.observation.response_at
+    if visit.reading is not None:
+        put_document_problems(connection, visit.state.url, visit.reading.problems)
+    # An unusable answer comes with a reading too, for its problems; only a body that was taken over changes entries.
+    if visit.reading is not None and visit.state.outcome in (Outcome.FETCHED, Outcome.NOT_MODIFIED):
+        applied = apply_reading(connection, visit.state, visit.reading, now, confirm_removals=visit.confirm_removals)
+        tally.listed += applied.listed
+        tally.rejected += applied.rejected
+        tally.unchanged += applied.unchanged
+        tally.changes += applied.changes
+        tally.held += applied.held
+    elif visit.state.outcome in (Outcome.FETCHED, Outcome.NOT_MODIFIED):
+        tally.unchanged += visit.state.entry_count
+    if visit.taken_away:
+        tally.changes += take_away(connection, [visit.state.url], now, visit.observation.reason)
+    if visit.leads or visit.leads_complete:
+        _take_leads(connection, visit.state.url, visit.leads, now, tally, complete=visit.leads_complete)
+
+
+def _take_leads(
+    connection: Connection,
+    url: str,
+    leads: Sequence[FollowedLead],
+    now: datetime,
+    tally: Tally,
+    *,
+    complete: bool,
+) -> None:
+    orphans = put_leads(connection, url, leads, now, complete=complete)
+    if orphans:
+        tally.changes += take_away(connection, orphans, now, "catalog_withdrawn")
+        forget_documents(connection, orphans)
+
+
+def _reason(error: Exception) -> str:
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return f"{type(cause).__name__}: {str(cause).partition(chr(10))[0][:200]}"
