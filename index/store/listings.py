@@ -327,8 +327,8 @@ def _changed_members(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[st
 
 def _write_states(connection: Connection, states: Mapping[int, str]) -> None:
     if states:
-        statement = update(entries).where(entries.c.id == bindparam("key")).values(state=bindparam("new_state"))
-        connection.execute(statement, [{"key": key, "new_state": state} for key, state in sorted(states.items())])
+        statement = update(entries).where(entries.c.id == bindparam("entry")).values(state=bindparam("new_state"))
+        connection.execute(statement, [{"entry": key, "new_state": state} for key, state in sorted(states.items())])
 
 
 def _write_listings(connection: Connection, plan: _Plan) -> None:

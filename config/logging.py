@@ -1,0 +1,67 @@
+"""Events on standard error: JSON lines for machines, colour for people."""
+
+import logging
+import sys
+from typing import Any
+
+import orjson
+import structlog
+
+from config.settings import LoggingSettings
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_LONGEST_TEXT = 2000
+
+
+def configure_logging(settings: LoggingSettings) -> None:
+    """Set up structlog, and the standard library's loggers to speak through it."""
+    console = settings.format == "console" or (settings.format == "auto" and sys.stderr.isatty())
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        _bounded,
+    ]
+    structlog.configure(
+        processors=[
+            *shared,
+            *(
+                [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+                if console
+                else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(serializer=_json)]
+            ),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[settings.level]),
+        logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    # Libraries report only what is wrong; their lines would otherwise repeat ours.
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+                if console
+                else structlog.processors.JSONRenderer(serializer=_json),
+            ],
+            foreign_pre_chain=shared,
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+def _json(value: Any, **_: Any) -> str:
+    return orjson.dumps(value, default=str).decode()
+
+
+def _bounded(_: Any, __: str, event: Any) -> Any:
+    """Cut texts from outside and take control characters out of them: a log line is no place for surprises."""
+    for name, value in event.items():
+        if isinstance(value, str):
+            clean = value if value.isprintable() else "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in value)
+            event[name] = clean if len(clean) <= _LONGEST_TEXT or name == "exception" else clean[:_LONGEST_TEXT] + "…"
+    return event

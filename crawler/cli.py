@@ -1,0 +1,94 @@
+"""The command line: one group, one module a command."""
+
+import asyncio
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from config.errors import OperatorError
+from crawler.assembly import VERSION
+from crawler.commands.changes import changes
+from crawler.commands.check import check
+from crawler.commands.crawl import crawl
+from crawler.commands.db import db
+from crawler.commands.demo import demo
+from crawler.commands.discover import discover
+from crawler.commands.origins import origins
+from crawler.commands.run import run, serve
+from crawler.commands.search import search, show
+
+_NO = 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option("--config", "-c", "file", type=click.Path(path_type=Path), help="Settings file; default ./ardvark.toml.")
+@click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Override one setting.")
+@click.version_option(VERSION, prog_name="ardvark")
+@click.pass_context
+def cli(context: click.Context, file: Path | None, assignments: tuple[str, ...]) -> None:
+    """Crawl, keep, index and search what agent publishers announce on their own domains."""
+    context.obj = {"file": file, "overrides": _overrides(assignments)}
+
+
+def _overrides(assignments: tuple[str, ...]) -> dict[str, Any]:
+    """Read `section.key=value` pairs; a value is TOML where it can be, else text."""
+    overrides: dict[str, Any] = {}
+    for assignment in assignments:
+        key, separator, text = assignment.partition("=")
+        if not separator or not key:
+            raise OperatorError(f"--set {assignment}: expected KEY=VALUE, as in crawl.visits=20")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text
+        section = overrides
+        *parents, last = key.split(".")
+        for parent in parents:
+            section = section.setdefault(parent, {})
+        section[last] = value
+    return overrides
+
+
+for command in (run, serve, crawl, discover, check, search, show, origins, changes, db, demo):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run a command; an operator's mistake is one message and exit status 2."""
+    _check_neighbours()
+    try:
+        cli(standalone_mode=False)
+    except OperatorError as error:
+        click.echo(f"ardvark: {error}", err=True)
+        sys.exit(_NO)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(_NO)
+    except (click.exceptions.Abort, KeyboardInterrupt, asyncio.CancelledError):
+        click.echo("ardvark: stopped", err=True)
+        sys.exit(130)
+    except click.exceptions.Exit as exit_:
+        sys.exit(exit_.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _check_neighbours() -> None:
+    """Say plainly when another package of the same name is in the way: ours are an application's, not a library's."""
+    import config
+    import index
+
+    here = Path(__file__).resolve().parent.parent
+    for package in (config, index):
+        found = Path(package.__file__ or "").resolve().parent.parent
+        if found != here:
+            click.echo(
+                f"ardvark: another package named {package.__name__} is in the way ({found}); "
+                "install Ardvark into an environment of its own",
+                err=True,
+            )
+            sys.exit(_NO)

@@ -1,0 +1,88 @@
+"""What commands share: settings, the database, the parts of a crawl."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+
+from config.loading import load_settings
+from config.logging import configure_logging
+from config.settings import Settings
+from crawler.assembly import make_client
+from crawler.clock import Clock, SystemClock
+from crawler.fetch.client import FetchClient
+from crawler.worker import Crew
+from index.store.database import Database
+from index.store.writer import Writer
+
+_Result = TypeVar("_Result")
+
+
+def settings_of(context: click.Context, **sections: Any) -> Settings:
+    """Load the settings of a command; `sections` are its own options, over everything else."""
+    root = context.find_root().obj
+    overrides = dict(root["overrides"])
+    for name, values in sections.items():
+        given = {key: value for key, value in values.items() if value is not None}
+        if given:
+            overrides[name] = {**overrides.get(name, {}), **given}
+    settings = load_settings(root["file"], overrides)
+    configure_logging(settings.logging)
+    return settings
+
+
+def run_async(work: Coroutine[Any, Any, _Result]) -> _Result:
+    """Run a command's coroutine, on the faster event loop where it is installed."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(work)
+
+
+def _loop_factory() -> Any:
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        return None
+    return uvloop.new_event_loop
+
+
+@asynccontextmanager
+async def opened_database(settings: Settings) -> AsyncIterator[Database]:
+    """Open the database with its schema in place."""
+    async with Database(settings.storage.url) as database:
+        await database.prepare()
+        yield database
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a process that crawls."""
+
+    settings: Settings
+    clock: Clock
+    database: Database
+    client: FetchClient
+    writer: Writer
+    crew: Crew
+
+
+@asynccontextmanager
+async def crawling(settings: Settings) -> AsyncIterator[Parts]:
+    """Open all that a crawl needs, and close it in order."""
+    clock = SystemClock()
+    async with (
+        opened_database(settings) as database,
+        make_client(settings, clock) as client,
+        Writer(database) as writer,
+    ):
+        crew = Crew(settings, clock, client, database, writer)
+        await crew.break_dead_claims()
+        await crew.sync_origins()
+        keeper = asyncio.create_task(crew.keep_claims(), name="keep claims")
+        try:
+            yield Parts(settings, clock, database, client, writer, crew)
+        finally:
+            keeper.cancel()
+            await asyncio.gather(keeper, return_exceptions=True)

@@ -1,0 +1,102 @@
+"""One crawl from beginning to end: every origin once, and the origins that leads name on the way."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from crawler.visit import VisitReport
+from crawler.worker import Crew
+from index.store.frontier import Claim
+from index.store.writer import Tally
+
+_BUSY_WAIT_S = 0.5
+
+
+@dataclass
+class CrawlSummary:
+    """What a crawl came to."""
+
+    visited: int = 0
+    failed: int = 0
+    crashed: int = 0
+    busy: int = 0
+    disallowed: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+    def as_json(self) -> dict[str, Any]:
+        """Write the summary as the contract of `crawl --json`."""
+        return {
+            "origins": {
+                "visited": self.visited,
+                "failed": self.failed,
+                "crashed": self.crashed,
+                "busy": self.busy,
+                "robotsUnreachable": self.disallowed,
+            },
+            "documents": dict(sorted(self.tally.documents.items())),
+            "entries": {
+                "listed": self.tally.listed,
+                "rejected": self.tally.rejected,
+                "unchanged": self.tally.unchanged,
+            },
+            "changes": self.tally.changes,
+            "snapshots": self.tally.snapshots,
+            "held": self.tally.held,
+        }
+
+
+Progress = Callable[[int, int], None]
+
+
+async def crawl_once(
+    crew: Crew, origins: Sequence[str], tally: Tally, *, visits: int, progress: Progress | None = None
+) -> CrawlSummary:
+    """Visit each origin once, whether due or not, and then those that its leads named.
+
+    An origin that another process holds is waited for until its lease ends. `progress` hears how many of how many are
+    done.
+    """
+    summary = CrawlSummary(tally=tally)
+    waiting = dict.fromkeys(origins)
+    seen = set(waiting)
+    claimed: list[Claim] = []
+    running: set[asyncio.Task[VisitReport | None]] = set()
+    try:
+        while waiting or claimed or running:
+            if waiting and not claimed and len(running) < visits:
+                # Claiming many at a time makes it one short transaction for all of them.
+                claimed = await crew.claim(visits, list(islice(waiting, visits * 2)))
+                for claim in claimed:
+                    del waiting[claim.origin]
+            while claimed and len(running) < visits:
+                claim = claimed.pop()
+                running.add(asyncio.create_task(crew.visit(claim, force=True), name=f"visit {claim.origin}"))
+            summary.busy = 0 if running else len(waiting)
+            if not running:
+                await asyncio.sleep(_BUSY_WAIT_S)
+                continue
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                named = _count(summary, task.result()) - seen
+                seen.update(named)
+                waiting.update(dict.fromkeys(sorted(named)))
+            if progress is not None:
+                progress(summary.visited + summary.crashed, len(seen))
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await crew.release(claimed)
+    return summary
+
+
+def _count(summary: CrawlSummary, report: VisitReport | None) -> set[str]:
+    if report is None:
+        summary.crashed += 1
+        return set()
+    summary.visited += 1
+    summary.failed += report.failed
+    summary.disallowed += report.robots == "robots_unreachable"
+    return report.owners

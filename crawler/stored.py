@@ -1,0 +1,43 @@
+"""The shelf of a crawl: what is remembered is in the database, what is new goes through the writer."""
+
+import asyncio
+
+from crawler.clock import Clock
+from index.documents import DocumentState, DocumentVisit, FollowedLead
+from index.store.database import Database
+from index.store.documents import load_state
+from index.store.snapshots import load_snapshot
+from index.store.writer import RecordLeads, RecordVisit, Writer
+
+
+class StoredShelf:
+    """Remembers what one visit finds in the database.
+
+    Records are queued, not awaited one by one: their order is kept, and `settled` waits for all of them.
+    """
+
+    def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
+        self._database = database
+        self._writer = writer
+        self._clock = clock
+        self._pending: list[asyncio.Future[None]] = []
+
+    async def load_document(self, url: str) -> DocumentState | None:
+        return await self._database.read(load_state, url)
+
+    async def load_body(self, digest: str) -> bytes | None:
+        return await self._database.read(load_snapshot, digest)
+
+    async def record(self, visit: DocumentVisit) -> None:
+        self._pending.append(await self._writer.submit(RecordVisit(visit)))
+
+    async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
+        self._pending.append(await self._writer.submit(RecordLeads(url, leads, self._clock.now())))
+
+    async def settled(self) -> None:
+        """Wait until everything recorded is committed; raises what kept a record from being written."""
+        outcomes = await asyncio.gather(*self._pending, return_exceptions=True)
+        self._pending.clear()
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome

@@ -1,0 +1,202 @@
+"""Claimed visits: run, and always settled."""
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import structlog
+
+from config.settings import Settings
+from crawler.assembly import build_scope, make_policy, origin_options, origin_rules
+from crawler.clock import Clock
+from crawler.fetch.client import FetchClient
+from crawler.policy.cadence import next_after_failure
+from crawler.policy.scope import OriginRules, Scope
+from crawler.stored import StoredShelf
+from crawler.visit import Visitor, VisitReport
+from index.store.database import Database
+from index.store.documents import load_states
+from index.store.frontier import (
+    Claim,
+    Settlement,
+    break_claims,
+    claim_due,
+    claiming_workers,
+    deactivate_origins,
+    managed_origins,
+    put_origins,
+    release_claims,
+    renew_claims,
+)
+from index.store.listings import take_away
+from index.store.writer import SettleVisit, Writer
+
+_log = structlog.get_logger("ardvark.crawl")
+_SOONEST = timedelta(seconds=1)
+_FAILURE_CEILING = timedelta(hours=24)
+
+
+def worker_name() -> str:
+    """Name this process so that another one on the same machine can tell whether it still lives."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{secrets.token_hex(3)}"
+
+
+def _started(pid: int) -> str:
+    """Give the start time of a process as the kernel counts it: a number that was used again differs in it."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return "?"
+
+
+def _is_dead(worker: str) -> bool:
+    """Tell whether a worker of this machine has ended; of other machines nothing is known."""
+    host, _, rest = worker.partition(":")
+    pid, _, rest = rest.partition(":")
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    return _started(int(pid)) != rest.partition(":")[0]
+
+
+class Crew:
+    """The workers of one process: they share the client, the database and the allowlist."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, client: FetchClient, database: Database, writer: Writer
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._database = database
+        self._writer = writer
+        self._visitor = Visitor(client, clock, make_policy(settings))
+        self._name = worker_name()
+        self._claims: dict[str, Claim] = {}
+        self.scope: Scope = build_scope(settings)
+
+    # --- the allowlist ------------------------------------------------------------------------------------------------
+
+    async def sync_origins(self) -> None:
+        """Bring the stored allowlist in line with the settings; what was taken out of them leaves the index."""
+        wanted = {entry.origin: origin_options(entry) for entry in self._settings.origins if not entry.is_pattern}
+        now = self._clock.now()
+        stored = await self._database.read(managed_origins, "config")
+        changed = {origin: options for origin, options in wanted.items() if stored.get(origin) != options}
+        if changed:
+            await self._database.write(put_origins, "config", changed, now)
+        gone = [origin for origin in stored if origin not in wanted]
+        if gone:
+            await self.remove_origins(gone)
+        await self.refresh_scope()
+
+    async def remove_origins(self, names: Sequence[str]) -> int:
+        """Take origins off the allowlist and their entries out of the index; gives the number of changes."""
+        urls = await self._database.write(deactivate_origins, names)
+        changes = await self._database.write(take_away, urls, self._clock.now(), "origin_removed")
+        _log.info("origins.removed", origins=list(names), changes=changes)
+        return changes
+
+    async def refresh_scope(self) -> None:
+        """Take up origins that the operator added from another process."""
+        added = await self._database.read(managed_origins, "operator")
+        self.scope = build_scope(self._settings, (origin_rules(name, options) for name, options in added.items()))
+
+    # --- claims -------------------------------------------------------------------------------------------------------
+
+    async def break_dead_claims(self) -> int:
+        """Free what processes of this machine held that no longer live."""
+        dead = [name for name in await self._database.read(claiming_workers) if _is_dead(name)]
+        return await self._database.write(break_claims, dead) if dead else 0
+
+    async def claim(self, limit: int, only: Sequence[str] | None = None) -> list[Claim]:
+        """Claim due origins, or the named ones whether due or not."""
+        lease = self._settings.crawl.lease
+        claims = await self._database.write(claim_due, self._name, self._clock.now(), lease, limit, only)
+        self._claims.update((claim.origin, claim) for claim in claims)
+        return claims
+
+    async def keep_claims(self) -> None:
+        """Prolong the leases of visits under way, for as long as this runs."""
+        while True:
+            await self._clock.sleep(self._settings.crawl.lease.total_seconds() / 3)
+            until = self._clock.now() + self._settings.crawl.lease
+            await self._database.write(renew_claims, list(self._claims.values()), until)
+
+    async def release(self, claims: Sequence[Claim]) -> None:
+        """Give claims back that were not begun."""
+        for claim in claims:
+            self._claims.pop(claim.origin, None)
+        await self._database.write(release_claims, list(claims))
+
+    async def visit(self, claim: Claim, *, force: bool = False) -> VisitReport | None:
+        """Visit a claimed origin and settle it, whatever happens; None when the visit was broken off."""
+        began = self._clock.monotonic()
+        report: VisitReport | None = None
+        try:
+            report = await self._visit(claim, force=force)
+        except asyncio.CancelledError:
+            await asyncio.shield(self.release([claim]))
+            raise
+        except Exception:
+            # A fault of ours must not take the other visits down with it; it is logged with its traceback.
+            _log.exception("visit.crashed", origin=claim.origin)
+        finally:
+            self._claims.pop(claim.origin, None)
+        await asyncio.shield(self._settle(claim, report))
+        self._log_visit(claim, report, self._clock.monotonic() - began)
+        return report
+
+    async def _visit(self, claim: Claim, *, force: bool) -> VisitReport:
+        rules = self._rules_of(claim)
+        states = await self._database.read(load_states, claim.origin)
+        probe = claim.managed_by in ("config", "operator")
+        shelf = StoredShelf(self._database, self._writer, self._clock)
+        try:
+            return await self._visitor.visit(rules, self.scope, shelf, states, force=force, probe=probe)
+        finally:
+            await shelf.settled()
+
+    def _rules_of(self, claim: Claim) -> OriginRules:
+        if claim.managed_by in ("config", "operator"):
+            return origin_rules(claim.origin, claim.options)
+        pattern = self.scope.rules(claim.origin)
+        return origin_rules(claim.origin, {}) if pattern is None else _under(pattern, claim.origin)
+
+    async def _settle(self, claim: Claim, report: VisitReport | None) -> None:
+        now = self._clock.now()
+        if report is None:
+            next_at = next_after_failure(now, 1, ceiling=_FAILURE_CEILING, chance=self._clock.chance())
+            settlement = Settlement(claim.origin, claim.fence, now, "crashed", "", True, next_at)
+        else:
+            not_before = now + report.retry_after if report.retry_after else None
+            next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
+            if report.postponed:
+                next_at = min(next_at, now + self._settings.politeness.max_delay)
+            outcome = "failed" if report.failed else "done"
+            settlement = Settlement(
+                claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before
+            )
+        await self._writer.write(SettleVisit(settlement))
+
+    @staticmethod
+    def _log_visit(claim: Claim, report: VisitReport | None, seconds: float) -> None:
+        if report is not None:
+            outcomes: dict[str, int] = {}
+            for outcome in report.outcomes.values():
+                outcomes[outcome] = outcomes.get(outcome, 0) + 1
+            _log.info(
+                "visit.done",
+                origin=claim.origin,
+                failed=report.failed,
+                robots=report.robots,
+                documents=outcomes,
+                postponed=report.postponed,
+                seconds=round(seconds, 3),
+            )
+
+
+def _under(pattern: OriginRules, origin: str) -> OriginRules:
+    return OriginRules(origin, pattern.surfaces, pattern.pages, pattern.artifact_hosts)
