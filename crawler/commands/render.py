@@ -13,37 +13,33 @@ _LONGEST_CELL = 72
 
 def clean(text: object, longest: int = _LONGEST_CELL) -> str:
     """Make foreign text safe for a terminal: one line, no control or direction characters, bounded."""
-    kept = "".join(
-        " " if character in "\n\r\t" else "\ufffd" if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
-        for character in str(text)
-    )
+    kept = "".join(map(_harmless, str(text)[: longest + 1]))
     return kept if len(kept) <= longest else kept[: longest - 1] + "…"
 
 
+def _harmless(character: str) -> str:
+    if character in "\n\r\t":
+        return " "
+    return "\ufffd" if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Lay out rows under headings; numbers stand right."""
+    """Lay out rows under headings; columns of numbers stand right."""
+    rows = list(rows)
     cells = [[clean("" if cell is None else shown(cell)) for cell in row] for row in rows]
-    numeric = [all(isinstance(row[index], int | float) for row in rows_) for index, rows_ in _columns(cells)]
     widths = [max([len(heading), *(len(row[index]) for row in cells)]) for index, heading in enumerate(headings)]
-    lines = ["  ".join(heading.ljust(width) for heading, width in zip(headings, widths, strict=True)).rstrip()]
-    lines.append("  ".join("-" * width for width in widths))
-    for row in cells:
-        parts = (
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric or [False] * len(widths), strict=True)
-        )
-        lines.append("  ".join(parts).rstrip())
+    right = [bool(rows) and all(isinstance(row[index], int) for row in rows) for index in range(len(headings))]
+    lines = [_line(headings, widths, right), "  ".join("-" * width for width in widths)]
+    lines += [_line(row, widths, right) for row in cells]
     return "\n".join(lines)
 
 
-def _columns(cells: Sequence[Sequence[str]]) -> Iterable[tuple[int, Sequence[Sequence[object]]]]:
-    if cells:
-        for index in range(len(cells[0])):
-            yield index, [[_number(cell) for cell in row] for row in cells]
-
-
-def _number(cell: str) -> object:
-    return int(cell) if cell.isdigit() else cell
+def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> str:
+    padded = (
+        cell.rjust(width) if to_the_right else cell.ljust(width)
+        for cell, width, to_the_right in zip(cells, widths, right, strict=True)
+    )
+    return "  ".join(padded).rstrip()
 
 
 def shown(value: object) -> str:

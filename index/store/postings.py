@@ -8,11 +8,13 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Table, delete, insert, select, update
 
-from index.store.engines import chunks, insert_ignore
+from index.store.engines import Bulk, chunks, insert_ignore
 from index.store.tables import (
     attribute_listings,
     attributes,
@@ -46,36 +48,29 @@ def _index_words(connection: Connection, batch: Sequence[IndexedListing], remove
     affected = [item.listing_id for item in batch] + list(removed)
     old = _stored_words(connection, affected)
     counts: Counter[int] = Counter()
-    gone: list[dict[str, int]] = []
-    come: list[dict[str, int]] = []
+    gone: list[tuple[int, int]] = []
+    come: list[tuple[int, int, int]] = []
     packed: list[dict[str, Any]] = []
     for item in batch:
         new = {word_ids[stem]: impact for stem, impact in item.impacts.items()}
         before = old.pop(item.listing_id, {})
-        gone += [
-            {"word": word, "listing": item.listing_id} for word, impact in before.items() if new.get(word) != impact
-        ]
-        come += [
-            {"word_id": word, "listing_id": item.listing_id, "impact": impact}
-            for word, impact in new.items()
-            if before.get(word) != impact
-        ]
+        gone += [(word, item.listing_id) for word, impact in before.items() if new.get(word) != impact]
+        come += [(word, item.listing_id, impact) for word, impact in new.items() if before.get(word) != impact]
         counts.update(new.keys() - before.keys())
         counts.subtract(before.keys() - new.keys())
         packed.append({"listing_id": item.listing_id, "words": _pack(new)})
     for listing_id, before in old.items():
-        gone += [{"word": word, "listing": listing_id} for word in before]
+        gone += [(word, listing_id) for word in before]
         counts.subtract(before.keys())
-    if gone:
-        mine = (postings.c.word_id == bindparam("word")) & (postings.c.listing_id == bindparam("listing"))
-        connection.execute(delete(postings).where(mine), sorted(gone, key=lambda row: (row["word"], row["listing"])))
-    if come:
-        connection.execute(insert(postings), sorted(come, key=lambda row: (row["word_id"], row["listing_id"])))
-    for chunk in chunks(affected):
-        connection.execute(delete(listing_words).where(listing_words.c.listing_id.in_(chunk)))
+    bulk = Bulk(connection)
+    bulk.delete(postings, sorted(gone))
+    bulk.insert(postings, sorted(come))
+    if old or packed:
+        for chunk in chunks(affected):
+            connection.execute(delete(listing_words).where(listing_words.c.listing_id.in_(chunk)))
     if packed:
         connection.execute(insert(listing_words), packed)
-    _add_counts(connection, words, counts)
+    bulk.add(words, "entry_count", _changes(counts))
 
 
 def _stored_words(connection: Connection, listing_ids: Sequence[int]) -> dict[int, dict[int, int]]:
@@ -112,23 +107,19 @@ def _index_attributes(connection: Connection, batch: Sequence[IndexedListing], r
         for row in connection.execute(stored):
             old.setdefault(row.listing_id, set()).add(row.attribute_id)
     counts: Counter[int] = Counter()
-    gone: list[dict[str, int]] = []
-    come: list[dict[str, int]] = []
+    gone: list[tuple[int, int]] = []
+    come: list[tuple[int, int]] = []
     for listing_id in affected:
         new = {ids[pair] for pair in cleaned.get(listing_id, ())}
         before = old.get(listing_id, set())
-        gone += [{"attribute": attribute, "listing": listing_id} for attribute in before - new]
-        come += [{"attribute_id": attribute, "listing_id": listing_id} for attribute in new - before]
+        gone += [(attribute, listing_id) for attribute in before - new]
+        come += [(attribute, listing_id) for attribute in new - before]
         counts.update(new - before)
         counts.subtract(before - new)
-    if gone:
-        mine = (attribute_listings.c.attribute_id == bindparam("attribute")) & (
-            attribute_listings.c.listing_id == bindparam("listing")
-        )
-        connection.execute(delete(attribute_listings).where(mine), gone)
-    if come:
-        connection.execute(insert(attribute_listings), come)
-    _add_counts(connection, attributes, counts)
+    bulk = Bulk(connection)
+    bulk.delete(attribute_listings, sorted(gone))
+    bulk.insert(attribute_listings, sorted(come))
+    bulk.add(attributes, "entry_count", _changes(counts))
 
 
 def _ids(connection: Connection, table: Table, column: str, values: Iterable[str]) -> dict[str, int]:
@@ -162,23 +153,18 @@ def _attribute_ids(connection: Connection, pairs: Iterable[tuple[str, str]]) -> 
 
 
 def _lookup_attributes(connection: Connection, pairs: Sequence[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Look pairs up path by path: SQLite answers an IN over pairs by reading the whole table."""
     found: dict[tuple[str, str], int] = {}
-    for chunk in chunks(pairs, 200):
-        mine = tuple_(attributes.c.path, attributes.c.value).in_(chunk)
-        rows = connection.execute(select(attributes.c.path, attributes.c.value, attributes.c.id).where(mine))
-        found.update(((path, value), number) for path, value, number in rows)
+    for path, group in groupby(pairs, key=itemgetter(0)):
+        for chunk in chunks(value for _, value in group):
+            mine = (attributes.c.path == path) & attributes.c.value.in_(chunk)
+            rows = connection.execute(select(attributes.c.value, attributes.c.id).where(mine))
+            found.update(((path, value), number) for value, number in rows)
     return found
 
 
-def _add_counts(connection: Connection, table: Table, counts: Mapping[int, int]) -> None:
-    rows = [{"key": key, "change": change} for key, change in sorted(counts.items()) if change]
-    if rows:
-        statement = (
-            update(table)
-            .where(table.c.id == bindparam("key"))
-            .values(entry_count=table.c.entry_count + bindparam("change"))
-        )
-        connection.execute(statement, rows)
+def _changes(counts: Mapping[int, int]) -> list[tuple[int, int]]:
+    return [(change, key) for key, change in sorted(counts.items()) if change]
 
 
 def add_to_entry_count(connection: Connection, change: int) -> None:
