@@ -62,6 +62,10 @@ def _bounded(_: Any, __: str, event: Any) -> Any:
     """Cut texts from outside and take control characters out of them: a log line is no place for surprises."""
     for name, value in event.items():
         if isinstance(value, str):
-            clean = value if value.isprintable() else "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in value)
-            event[name] = clean if len(clean) <= _LONGEST_TEXT or name == "exception" else clean[:_LONGEST_TEXT] + "…"
+            text = value if len(value) <= _LONGEST_TEXT or name == "exception" else value[:_LONGEST_TEXT] + "…"
+            event[name] = text if text.isprintable() else "".join(map(_visible, text))
     return event
+
+
+def _visible(character: str) -> str:
+    return character if character.isprintable() or character == "\n" else "\ufffd"

@@ -89,6 +89,7 @@ class VisitReport:
     robots: str = ""
     retry_after: timedelta | None = None
     postponed: int = 0
+    unvisited: list[Target] = field(default_factory=list)
     owners: set[str] = field(default_factory=set)
 
     next_look_at: datetime | None = None
@@ -120,11 +121,13 @@ class Visitor:
         force: bool = False,
         probe: bool = True,
         extra: Iterable[Target] = (),
+        deadline: float | None = None,
     ) -> VisitReport:
         """Look at the documents of one origin that are due, or at all of them with `force`.
 
         `states` are its known documents. Without `probe` only known documents and `extra` targets are looked at, which
-        is how an origin is treated that a pattern merely admits.
+        is how an origin is treated that a pattern merely admits. What a `deadline` of the event loop's clock cuts off
+        is named in the report.
         """
         gate = RobotsGate(
             self._client,
@@ -138,7 +141,7 @@ class Visitor:
         )
         policy = self._policy.for_origin(rules)
         visit = _Visit(self._client, self._clock, policy, rules, scope, shelf, gate, dict(states), force)
-        return await visit.run(probe=probe, extra=extra)
+        return await visit.run(probe=probe, extra=extra, deadline=deadline)
 
 
 class _Visit:
@@ -169,27 +172,34 @@ class _Visit:
         self._planned: set[str] = set()
         self._report = VisitReport(rules.origin)
 
-    async def run(self, *, probe: bool, extra: Iterable[Target]) -> VisitReport:
+    async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
         """Look at everything that is due, and at what turns up meanwhile."""
+        self._plan(probe, extra)
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._ask_robots()
+                while self._queue:
+                    self._queue.sort(key=lambda target: (target.lead.rank, target.lead.url))
+                    if self._must_wait():
+                        self._report.postponed = len(self._queue)
+                        break
+                    await self._look(self._queue[0])
+                    self._queue.pop(0)
+                    if self._report.retry_after is not None:
+                        break
+        except TimeoutError:
+            self._report.unvisited = list(self._queue)
+        looks = [state.next_fetch_at for state in self._states.values() if state.next_fetch_at is not None]
+        self._report.next_look_at = min(looks, default=None)
+        return self._report
+
+    async def _ask_robots(self) -> None:
         decision = await self._gate.decision(self._rules.origin)
         self._report.robots = decision.reason
-        self._plan(probe, extra)
         if "ard" in self._rules.surfaces:
             leads = self._take_leads(leads_from_robots(decision.rules))
             if decision.reason == "robots":
                 await self._shelf.record_leads(robots_url(self._rules.origin), leads)
-        while self._queue:
-            self._queue.sort(key=lambda target: (target.lead.rank, target.lead.url))
-            target = self._queue.pop(0)
-            if self._must_wait(target):
-                self._report.postponed += 1
-                continue
-            await self._look(target)
-            if self._report.retry_after is not None:
-                break
-        looks = [state.next_fetch_at for state in self._states.values() if state.next_fetch_at is not None]
-        self._report.next_look_at = min(looks, default=None)
-        return self._report
 
     def _plan(self, probe: bool, extra: Iterable[Target]) -> None:
         for target in (*(probes(self._rules) if probe else ()), *extra):
@@ -211,13 +221,12 @@ class _Visit:
         if due or self._force:
             self._queue.append(target)
 
-    def _must_wait(self, target: Target) -> bool:
-        """Leave a document for a later visit when the pause before it would hold this one up."""
-        spacing = self._gate.spacing(self._rules.origin)
-        return spacing > self._policy.max_wait and bool(self._report.outcomes)
+    def _must_wait(self) -> bool:
+        """Leave the rest for a later visit when the pause before it would hold this one up."""
+        return self._gate.spacing(self._rules.origin) > self._policy.max_wait and bool(self._report.outcomes)
 
     async def _look(self, target: Target) -> None:
-        """Fetch one document, judge it, record it and take up its leads."""
+        """Fetch one document, judge it, record it and take up its leads, which may go to the end of the queue."""
         state = self._state_of(target)
         observation = await self._fetch(state, target.kind)
         if target.kind is DocumentKind.PAGE:

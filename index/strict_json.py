@@ -251,6 +251,20 @@ def member_text(text: str, steps: tuple[str | int, ...]) -> str:
     return text[position:end]
 
 
+def place_of(text: str, pointer: str) -> tuple[int, int] | None:
+    """Give line and column of the value that a JSON Pointer names in a valid document; None when there is none."""
+    position = _skip(text, 0)
+    try:
+        for step in pointer.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            position = _descend(text, position, int(name) if text[position] == "[" else name, _scan_once)
+            if position < 0:
+                return None
+    except (ValueError, IndexError, StopIteration):
+        return None
+    return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
+
+
 def _skip(text: str, position: int) -> int:
     match = _WHITESPACE.match(text, position)
     return match.end() if match else position

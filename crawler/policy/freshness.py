@@ -4,7 +4,7 @@ The rules are those of a shared cache (RFC 9111), for what we fetch we serve on.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
@@ -300,17 +300,3 @@ def parse_retry_after(value: str | None, *, date: datetime, ceiling: timedelta) 
         return ceiling if len(text) > 9 else min(timedelta(seconds=int(text)), ceiling)
     instant = parse_http_date(text)
     return None if instant is None else min(max(instant - date, timedelta(0)), ceiling)
-
-
-def if_none_match(field: str | Sequence[str] | None, current: str) -> bool:
-    """Tell whether our own answer with entity tag `current` matches If-None-Match (RFC 9110 13.1.2).
-
-    The field may be a list, hold weak tags or be `*`; the comparison is weak.
-    """
-    text = field if isinstance(field, str) or field is None else ",".join(field)
-    if text is None:
-        return False
-    if text.strip() == "*":
-        return True
-    ours = parse_etag(current)
-    return any(parse_etag(match[0]).opaque == ours.opaque for match in _ETAG.finditer(text))

@@ -16,6 +16,7 @@ import orjson
 from sqlalchemy import Connection, Row, Select, bindparam, delete, select, update
 
 from index.documents import DocumentState
+from index.precedence import source_rank
 from index.records import Entry, Reading, Standing, pointer_step
 from index.served import ServedEntry, derive, serve
 from index.store.changes import Change, append_changes
@@ -24,11 +25,8 @@ from index.store.engines import chunks, insert_ignore, upsert
 from index.store.postings import IndexedListing, add_to_entry_count, index_listings
 from index.store.tables import documents, entries, key_of, listing_bodies, listings, storable
 from index.strict_json import digest
-from index.trust import Relation, relation
-from index.urls import host_of
 
 HOLD_FROM = 10
-_RELATION_RANK = {Relation.EXACT: 0, Relation.SUBDOMAIN: 0, Relation.PARENT: 100, Relation.OTHER: 200}
 _MAX_MEMBERS = 50
 
 
@@ -129,7 +127,7 @@ def _row(key: int, position: int, state: DocumentState, entry: Entry, now: datet
         "raw": storable(entry.raw),
         "derived": derive(entry, published) if entry.standing is not Standing.REJECTED else {},
         "problems": [problem_row(problem) for problem in entry.problems],
-        "source_rank": _RELATION_RANK[relation(entry.publisher or "", host_of(state.url))] + state.rank,
+        "source_rank": source_rank(entry.publisher, state.url, state.rank),
         "first_seen_at": now,
         "changed_at": now,
     }

@@ -1,0 +1,283 @@
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from pydantic import ValidationError
+
+from config.errors import OperatorError
+from config.settings import OriginSettings, Settings
+from crawler.assembly import origin_options
+from crawler.commands.render import instant, print_json, table
+from crawler.commands.session import crawling, opened_database, run_async, settings_of
+from crawler.crawl import crawl_once
+from index.store.documents import document_id
+from index.store.frontier import list_origins, managed_origins, put_origins
+from index.store.inspect import StoredRow, documents_of, entries_not_listed, leads_of, origin_row
+
+
+@click.group()
+def origins() -> None:
+    """Look after the allowlist."""
+
+
+@origins.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def list_(context: click.Context, as_json: bool) -> None:
+    """List the known origins."""
+    settings = settings_of(context)
+    rows = run_async(_list(settings))
+    patterns = [entry.origin for entry in settings.origins if entry.is_pattern]
+    if as_json:
+        items = [_origin_json(row) for row in rows]
+        print_json({"items": items, "patterns": patterns})
+        return
+    headings = ("origin", "by", "documents", "listings", "last visit", "outcome", "robots", "next visit")
+    cells = [
+        (
+            row.origin,
+            row.managed_by if row.active else "-",
+            row.documents,
+            row.listings,
+            row.last_visit_at,
+            row.last_outcome,
+            row.robots,
+            row.next_visit_at,
+        )
+        for row in rows
+    ]
+    click.echo(table(headings, cells))
+    for pattern in patterns:
+        click.echo(f"pattern: {pattern}")
+
+
+def _origin_json(row: StoredRow) -> dict[str, Any]:
+    return {
+        "origin": row.origin,
+        "managedBy": row.managed_by,
+        "active": row.active,
+        "documents": row.documents,
+        "listings": row.listings,
+        "visits": row.visits,
+        "failures": row.failures,
+        "lastVisitAt": instant(row.last_visit_at),
+        "lastOutcome": row.last_outcome,
+        "robots": row.robots,
+        "nextVisitAt": instant(row.next_visit_at),
+        "notBefore": instant(row.not_before),
+    }
+
+
+async def _list(settings: Settings) -> Sequence[StoredRow]:
+    async with crawling(settings) as parts:
+        return await parts.database.read(list_origins)
+
+
+@origins.command()
+@click.argument("names", nargs=-1, required=True, metavar="ORIGIN...")
+@click.option("--page", "pages", multiple=True, metavar="PATH", help="Page read for links; default /.")
+@click.option("--artifact-host", "hosts", multiple=True, metavar="HOST", help="Further host that may be fetched from.")
+@click.option("--min-interval", metavar="TIME", help="Never revisit sooner.")
+@click.option("--max-interval", metavar="TIME", help="Never wait longer.")
+@click.pass_context
+def add(
+    context: click.Context,
+    names: tuple[str, ...],
+    pages: tuple[str, ...],
+    hosts: tuple[str, ...],
+    min_interval: str | None,
+    max_interval: str | None,
+) -> None:
+    """Add ORIGINs to the allowlist; they are visited as soon as the daemon gets to them."""
+    settings = settings_of(context)
+    given: dict[str, Any] = {"min_interval": min_interval, "max_interval": max_interval}
+    if pages:
+        given["pages"] = pages
+    if hosts:
+        given["artifact_hosts"] = hosts
+    wanted = {}
+    for name in names:
+        entry = _checked(name, given)
+        if entry.is_pattern:
+            raise OperatorError(f"{name}: patterns belong into the settings file")
+        if entry.origin.startswith("http://") and not settings.network.allow_http:
+            raise OperatorError(f"{name}: plain http needs network.allow_http = true")
+        wanted[entry.origin] = origin_options(entry)
+    run_async(_add(settings, wanted))
+    click.echo(f"{len(wanted)} on the allowlist")
+
+
+def _checked(name: str, given: dict[str, Any]) -> OriginSettings:
+    try:
+        return OriginSettings.model_validate({"origin": name, **{k: v for k, v in given.items() if v is not None}})
+    except ValidationError as error:
+        reasons = "; ".join(f"expected {item.get('ctx', {}).get('error') or item['msg']}" for item in error.errors())
+        raise OperatorError(f"{name}: {reasons}") from None
+
+
+async def _add(settings: Settings, wanted: dict[str, dict[str, Any]]) -> None:
+    async with crawling(settings) as parts:
+        configured = await parts.database.read(managed_origins, "config")
+        twice = sorted(set(wanted) & set(configured))
+        if twice:
+            raise OperatorError(f"already in the settings: {', '.join(twice)}")
+        await parts.database.write(put_origins, "operator", wanted, parts.clock.now())
+
+
+@origins.command()
+@click.argument("names", nargs=-1, required=True, metavar="ORIGIN...")
+@click.pass_context
+def remove(context: click.Context, names: tuple[str, ...]) -> None:
+    """Take ORIGINs off the allowlist and their entries out of the index."""
+    settings = settings_of(context)
+    changes = run_async(_remove(settings, [name.rstrip("/").lower() for name in names]))
+    click.echo(f"{len(names)} removed, {changes} entries withdrawn")
+
+
+async def _remove(settings: Settings, names: list[str]) -> int:
+    async with crawling(settings) as parts:
+        configured = await parts.database.read(managed_origins, "config")
+        listed = [name for name in names if name in configured]
+        if listed:
+            raise OperatorError(f"listed in the settings; take them out there: {', '.join(listed)}")
+        added = await parts.database.read(managed_origins, "operator")
+        unknown = [name for name in names if name not in added]
+        if unknown:
+            raise OperatorError(f"not on the allowlist: {', '.join(unknown)}")
+        return await parts.crew.remove_origins(names)
+
+
+@origins.command()
+@click.argument("names", nargs=-1, required=True, metavar="ORIGIN...")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def visit(context: click.Context, names: tuple[str, ...], as_json: bool) -> None:
+    """Visit ORIGINs now and print what each document answered."""
+    settings = settings_of(context)
+    rows = run_async(_visit(settings, [name.rstrip("/").lower() for name in names]))
+    if as_json:
+        print_json({"items": [_document_json(row) for row in rows]})
+    else:
+        click.echo(_documents_table(rows))
+
+
+async def _visit(settings: Settings, names: list[str]) -> list[StoredRow]:
+    async with crawling(settings) as parts:
+        known = {
+            **await parts.database.read(managed_origins, "config"),
+            **await parts.database.read(managed_origins, "operator"),
+        }
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise OperatorError(f"not on the allowlist: {', '.join(unknown)}")
+        await crawl_once(parts.crew, names, parts.writer.tally, visits=settings.crawl.visits)
+        return [row for name in names for row in await parts.database.read(documents_of, name)]
+
+
+@origins.command()
+@click.argument("name", metavar="ORIGIN")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def show(context: click.Context, name: str, as_json: bool) -> None:
+    """Show what was tried on an ORIGIN, what it answered, and why an entry is not listed."""
+    settings = settings_of(context)
+    origin, documents, missing, leads = run_async(_show(settings, name.rstrip("/").lower()))
+    if as_json:
+        print_json(
+            {
+                "origin": origin.origin,
+                "robots": origin.robots,
+                "documents": [_document_json(row) for row in documents],
+                "notListed": [_entry_json(row) for row in missing],
+                "leads": [
+                    {"source": row.source, "url": row.url, "mechanism": row.mechanism, "decision": row.decision}
+                    for row in leads
+                ],
+            }
+        )
+        return
+    click.echo(_documents_table(documents))
+    if missing:
+        click.echo("\nNot listed:")
+        cells = [(row.identifier, row.state, _codes(row), row.url + "#" + row.pointer) for row in missing]
+        click.echo(table(("identifier", "state", "problems", "where"), cells))
+    if leads:
+        click.echo("\nLeads:")
+        lead_cells = [(row.url, row.mechanism, row.decision, row.source) for row in leads]
+        click.echo(table(("lead", "mechanism", "decision", "found at"), lead_cells))
+    sys.stdout.flush()
+
+
+async def _show(
+    settings: Settings, name: str
+) -> tuple[StoredRow, Sequence[StoredRow], Sequence[StoredRow], Sequence[StoredRow]]:
+    async with opened_database(settings) as database:
+        origin = await database.read(origin_row, name)
+        if origin is None:
+            raise OperatorError(f"{name} is not known (see `ardvark origins list`)")
+        return (
+            origin,
+            await database.read(documents_of, name),
+            await database.read(entries_not_listed, name),
+            await database.read(leads_of, name),
+        )
+
+
+def _codes(row: StoredRow) -> str:
+    own = [problem["code"] for problem in row.problems if problem["severity"] != "warning"]
+    return ", ".join(own or [f"source.{row.state}"])
+
+
+def _entry_json(row: StoredRow) -> dict[str, Any]:
+    problems = list(row.problems)
+    if row.state in ("conflict", "duplicate"):
+        problems.append(
+            {
+                "code": f"source.{row.state}",
+                "severity": "info",
+                "pointer": row.pointer,
+                "message": "another source of the same identifier is listed",
+                "clause": "ARD 5.1",
+            }
+        )
+    return {
+        "identifier": row.identifier,
+        "state": row.state,
+        "document": row.url,
+        "pointer": row.pointer,
+        "problems": problems,
+    }
+
+
+def _documents_table(rows: Sequence[StoredRow]) -> str:
+    headings = ("document", "found by", "outcome", "reason", "entries", "confirmed", "next")
+    cells = [
+        (row.url, row.mechanism, row.outcome, row.reason, row.entry_count, row.confirmed_at, row.next_fetch_at)
+        for row in rows
+        if row.id != document_id("")
+    ]
+    return table(headings, cells)
+
+
+def _document_json(row: StoredRow) -> dict[str, Any]:
+    return {
+        "url": row.url,
+        "kind": row.kind,
+        "mechanism": row.mechanism,
+        "outcome": row.outcome,
+        "reason": row.reason,
+        "detail": row.detail,
+        "status": row.status,
+        "finalUrl": row.final_url,
+        "redirects": row.hops,
+        "digest": row.digest,
+        "entries": row.entry_count,
+        "attemptedAt": instant(row.attempted_at),
+        "confirmedAt": instant(row.confirmed_at),
+        "changedAt": instant(row.changed_at),
+        "staleSince": instant(row.failing_since),
+        "held": row.held,
+        "nextFetchAt": instant(row.next_fetch_at),
+        "problems": row.problems,
+    }

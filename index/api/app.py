@@ -1,0 +1,74 @@
+"""The API server: its routes, each listed once."""
+
+from aiohttp import web
+
+from config.errors import OperatorError
+from config.settings import Settings
+from index.api import agents, operations, search, wellknown
+from index.api.errors import ApiRunner, json_errors
+from index.api.keys import DATABASE, SETTINGS, TOKENS
+from index.query import PageTokens
+from index.store.database import Database
+from index.store.search import token_secret
+
+BASE = "/api/v1"
+
+
+def routes() -> list[web.RouteDef]:
+    """List every route."""
+    return [
+        web.post(f"{BASE}/search", search.search),
+        web.post(f"{BASE}/explore", search.explore),
+        web.get(f"{BASE}/agents", agents.list_agents),
+        # The rest of the path, so that an encoded slash reaches the handler and gets its 400.
+        web.get(f"{BASE}/agents/{{identifier:.*}}", agents.retrieve_agent),
+        web.get(f"{BASE}/catalogs/{{number:[0-9]{{1,9}}}}.json", wellknown.catalog),
+        web.get("/.well-known/ard.json", wellknown.manifest),
+        web.get("/.well-known/ai-catalog.json", wellknown.manifest),
+        web.get("/healthz", operations.healthz),
+        web.get("/readyz", operations.readyz),
+        web.get("/openapi.json", operations.openapi),
+        web.get("/", operations.root),
+    ]
+
+
+async def make_app(settings: Settings, database: Database) -> web.Application:
+    """Build the application; the database must be ready."""
+    app = web.Application(middlewares=[json_errors], client_max_size=settings.api.max_request_size)
+    app[DATABASE] = database
+    app[SETTINGS] = settings
+    app[TOKENS] = PageTokens(await database.read(token_secret))
+    app.add_routes(routes())
+    return app
+
+
+class ApiServer:
+    """The API server of one process. Use as an asynchronous context manager."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._database = database
+        self._runner: ApiRunner | None = None
+
+    async def __aenter__(self) -> "ApiServer":
+        app = await make_app(self._settings, self._database)
+        self._runner = ApiRunner(app, access_log=None, handle_signals=False)
+        await self._runner.setup()
+        host, _, port = self._settings.api.listen.rpartition(":")
+        site = web.TCPSite(self._runner, host.strip("[]"), int(port))
+        try:
+            await site.start()
+        except OSError as error:
+            await self._runner.cleanup()
+            raise OperatorError(f"api.listen = {self._settings.api.listen}: {error.strerror or error}") from None
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+
+    @property
+    def address(self) -> str:
+        """The address that the server listens on, with the port it was given."""
+        host, port = self._runner.addresses[0][:2] if self._runner else ("", 0)
+        return f"{host}:{port}"

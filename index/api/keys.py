@@ -1,0 +1,11 @@
+"""What the handlers find on the application."""
+
+from aiohttp import web
+
+from config.settings import Settings
+from index.query import PageTokens
+from index.store.database import Database
+
+DATABASE = web.AppKey("database", Database)
+SETTINGS = web.AppKey("settings", Settings)
+TOKENS = web.AppKey("tokens", PageTokens)

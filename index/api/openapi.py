@@ -1,0 +1,201 @@
+"""The description of the API, written from the request models and checked against the answers by tests."""
+
+from typing import Any
+
+from config.settings import Settings
+from index.query import DEFAULT_LIST_PAGE, MAX_PAGE_SIZE, ExploreRequest, SearchRequest
+
+_IDENTIFIER = "^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"
+_REF = "#/components/schemas/{model}"
+
+
+def document(settings: Settings) -> dict[str, Any]:
+    """Write the OpenAPI document of this registry."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": settings.api.display_name,
+            "version": "1",
+            "description": "The ARD registry API (Agentic Resource Discovery 0.91), answered from a local index.",
+        },
+        "servers": [{"url": settings.base_url.rstrip("/")}],
+        "paths": {
+            "/search": {"post": _search()},
+            "/explore": {"post": _explore()},
+            "/agents": {"get": _list()},
+            "/agents/{identifier}": {"get": _retrieve()},
+        },
+        "components": {"schemas": {**_models(), **_schemas()}, "responses": _responses()},
+    }
+
+
+def _models() -> dict[str, Any]:
+    """Take the request schemas from the models that check the requests."""
+    schemas: dict[str, Any] = {}
+    for model in (SearchRequest, ExploreRequest):
+        schema = model.model_json_schema(by_alias=True, ref_template=_REF)
+        schemas.update(schema.pop("$defs", {}))
+        schemas[model.__name__] = schema
+    return schemas
+
+
+def _schemas() -> dict[str, Any]:
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    members = {
+        "@context": {"oneOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]},
+        "@id": text,
+        "identifier": {"type": "string", "pattern": _IDENTIFIER},
+        "displayName": text,
+        "type": text,
+        "url": text,
+        "description": text,
+        "tags": texts,
+        "capabilities": texts,
+        "version": text,
+        "updatedAt": text,
+        "metadata": {"type": "object"},
+        "trustManifest": {"type": "object"},
+    }
+    score = {"type": "integer", "minimum": 0, "maximum": 100, "description": "Relevance, and nothing else."}
+    return {
+        "Entry": {
+            "type": "object",
+            "description": "A complete entry, as published.",
+            "properties": {"identifier": members["identifier"]},
+            "required": ["identifier", "displayName", "type"],
+        },
+        "ListItem": {"type": "object", "properties": members, "required": ["identifier"]},
+        "SearchResult": {
+            "type": "object",
+            "properties": {**members, "score": score, "source": {"type": "string", "format": "uri"}},
+            "required": ["identifier", "score", "source"],
+        },
+        "SearchResponse": _closed(
+            {
+                "results": _array("SearchResult"),
+                "referrals": {"type": "array", "items": {"type": "object"}},
+                "pageToken": text,
+            },
+            ["results"],
+        ),
+        "ExploreResponse": _closed(
+            {
+                "resultType": {"type": "string", "enum": ["facets"]},
+                "facets": {"type": "object", "additionalProperties": _ref("Facet")},
+            },
+            ["resultType", "facets"],
+        ),
+        "Facet": _closed({"buckets": _array("Bucket"), "otherCount": {"type": "integer"}}, ["buckets"]),
+        "Bucket": _closed({"value": text, "count": {"type": "integer"}}, ["value", "count"]),
+        "ListResponse": {
+            "type": "object",
+            "properties": {"items": _array("ListItem"), "total": {"type": "integer"}, "pageToken": text},
+            "required": ["items"],
+        },
+        "Error": {
+            "type": "object",
+            "properties": {"errorCode": text, "message": text},
+            "required": ["errorCode", "message"],
+        },
+    }
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _array(name: str) -> dict[str, Any]:
+    return {"type": "array", "items": _ref(name)}
+
+
+def _closed(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _responses() -> dict[str, Any]:
+    content = {"application/json": {"schema": _ref("Error")}}
+    return {
+        "InvalidArgument": {"description": "The request is not well formed.", "content": content},
+        "NotFound": {"description": "No entry has the identifier.", "content": content},
+        "PayloadTooLarge": {"description": "The request body is too large.", "content": content},
+        "UnsupportedMediaType": {"description": "The request body is not JSON.", "content": content},
+        "InternalError": {"description": "The registry failed.", "content": content},
+    }
+
+
+def _answers(schema: str, *failures: str) -> dict[str, Any]:
+    statuses = {
+        "InvalidArgument": "400",
+        "NotFound": "404",
+        "PayloadTooLarge": "413",
+        "UnsupportedMediaType": "415",
+        "InternalError": "500",
+    }
+    answers: dict[str, Any] = {
+        "200": {"description": "The answer.", "content": {"application/json": {"schema": _ref(schema)}}}
+    }
+    for name in (*failures, "InternalError"):
+        answers[statuses[name]] = {"$ref": f"#/components/responses/{name}"}
+    return answers
+
+
+def _body(model: str) -> dict[str, Any]:
+    return {"required": True, "content": {"application/json": {"schema": _ref(model)}}}
+
+
+def _search() -> dict[str, Any]:
+    return {
+        "operationId": "searchAgents",
+        "summary": "Find entries that fit a need, best first.",
+        "requestBody": _body("SearchRequest"),
+        "responses": _answers("SearchResponse", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
+    }
+
+
+def _explore() -> dict[str, Any]:
+    return {
+        "operationId": "exploreRegistry",
+        "summary": "Count the values of fields over everything that matches.",
+        "requestBody": _body("ExploreRequest"),
+        "responses": _answers("ExploreResponse", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
+    }
+
+
+def _list() -> dict[str, Any]:
+    size = {"type": "integer", "minimum": 1, "default": DEFAULT_LIST_PAGE}
+    return {
+        "operationId": "listAgents",
+        "summary": "List entries in a fixed order.",
+        "parameters": [
+            _parameter("filter", {"type": "string"}, "As in: type = 'application/x' AND updatedAfter > '2026-01-01'"),
+            _parameter("orderBy", {"type": "string"}, "As in: displayName, updatedAt DESC"),
+            _parameter("pageSize", size, f"Entries on a page; more than {MAX_PAGE_SIZE} count as {MAX_PAGE_SIZE}."),
+            _parameter("pageToken", {"type": "string"}, "Continues the page that gave it."),
+        ],
+        "responses": {**_answers("ListResponse", "InvalidArgument"), "304": {"description": "Not modified."}},
+    }
+
+
+def _parameter(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": text}
+
+
+def _retrieve() -> dict[str, Any]:
+    return {
+        "operationId": "getArdEntry",
+        "summary": "Get one complete entry by its exact identifier.",
+        "parameters": [
+            {
+                "name": "identifier",
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "pattern": _IDENTIFIER},
+                "description": "Percent-encoded as one segment; decoded exactly once.",
+                "example": "urn:air:acme.com:agent:assistant",
+            }
+        ],
+        "responses": {
+            **_answers("Entry", "InvalidArgument", "NotFound"),
+            "304": {"description": "Not modified."},
+        },
+    }

@@ -1,0 +1,80 @@
+"""`POST /search` and `POST /explore` (ARD 5.3.2, 5.3.3)."""
+
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from index.api.answers import json_response, read_json
+from index.api.keys import DATABASE, SETTINGS, TOKENS
+from index.query import (
+    MAX_PAGE_SIZE,
+    InvalidArgument,
+    constraints,
+    parse_explore,
+    parse_search,
+    query_context,
+    resolve_key,
+)
+from index.served import NAMESPACE, PREFIX
+from index.store import search as store
+from index.store.search import Hit, Question
+from index.text import ANALYSER_VERSION
+
+
+async def search(request: web.Request) -> web.Response:
+    """Answer a need with the entries that fit, best first."""
+    settings = request.app[SETTINGS]
+    wanted = parse_search(await read_json(request, settings.api.max_request_size))
+    question = Question(wanted.query.text, constraints(wanted.query), settings.search.min_score)
+    size = min(wanted.page_size, MAX_PAGE_SIZE)
+    sealed = ["search", ANALYSER_VERSION, wanted.query.model_dump(by_alias=True), wanted.federation]
+    after = None
+    if wanted.page_token is not None:
+        strength, identifier = _pair(request.app[TOKENS].open(sealed, wanted.page_token))
+        after = (strength, identifier)
+    page = await request.app[DATABASE].read(store.search, question, size, after)
+    answer: dict[str, Any] = {"results": [_result(hit, settings.base_url) for hit in page.hits]}
+    if wanted.federation == "referrals":
+        answer["referrals"] = []
+    if page.after is not None:
+        answer["pageToken"] = request.app[TOKENS].seal(sealed, page.after)
+    return json_response(answer)
+
+
+def _pair(key: list[Any]) -> tuple[int, str]:
+    if len(key) != 2 or not isinstance(key[0], int) or not isinstance(key[1], str):
+        raise InvalidArgument("pageToken does not belong to this request")
+    return key[0], key[1]
+
+
+def _result(hit: Hit, source: str) -> dict[str, Any]:
+    """Write a result: the projection, then score and source, which nothing published may imitate."""
+    result: dict[str, Any] = orjson.loads(hit.projection)
+    result["score"] = hit.score
+    result["source"] = source
+    if hit.stale_since is not None:
+        own = result.get("@context")
+        contexts = own if isinstance(own, list) else [own] if own is not None else []
+        result["@context"] = [*contexts, {PREFIX: NAMESPACE}]
+        result[f"{PREFIX}:freshness"] = {"state": "stale", "since": hit.stale_since.isoformat()}
+    return result
+
+
+async def explore(request: web.Request) -> web.Response:
+    """Count the values of fields over everything that matches."""
+    settings = request.app[SETTINGS]
+    wanted = parse_explore(await read_json(request, settings.api.max_request_size))
+    text = wanted.query.text if wanted.query.text and wanted.query.text.strip() else None
+    question = Question(text, constraints(wanted.query), settings.search.min_score)
+    context = query_context(wanted.query)
+    facets = wanted.result_type.facets
+    fields = [(resolve_key(facet.field, context).path, facet.limit, max(facet.min_count, 1)) for facet in facets]
+    counted = await request.app[DATABASE].read(store.explore, question, fields)
+    answer = {}
+    for facet, result in zip(facets, counted, strict=True):
+        answer[facet.field] = {
+            "buckets": [{"value": value, "count": count} for value, count in result.buckets],
+            "otherCount": result.other_count,
+        }
+    return json_response({"resultType": "facets", "facets": answer})

@@ -1,0 +1,92 @@
+"""Looking into the store for people: where a listing comes from, what an origin answered."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from index.store.documents import origin_id
+from index.store.tables import documents, entries, fetches, leads, listing_bodies, listings, origins
+
+StoredRow = Row[Any]
+
+
+def listing_row(connection: Connection, identifier: str) -> StoredRow | None:
+    """Give a listing, removed ones included, with its entry and its document."""
+    query = (
+        select(
+            listings,
+            listing_bodies.c.entry,
+            documents.c.url,
+            documents.c.mechanism,
+            documents.c.final_url,
+            documents.c.hops,
+            documents.c.confirmed_at,
+            documents.c.failing_since,
+            documents.c.outcome,
+            documents.c.reason,
+            documents.c.digest.label("snapshot"),
+        )
+        .outerjoin(listing_bodies, listing_bodies.c.listing_id == listings.c.id)
+        .outerjoin(documents, documents.c.id == listings.c.document_id)
+        .where(listings.c.identifier == identifier)
+    )
+    return connection.execute(query).first()
+
+
+def sources_of(connection: Connection, identifier: str) -> Sequence[StoredRow]:
+    """Give every entry with this identifier, the listed one first."""
+    query = (
+        select(entries, documents.c.url, documents.c.mechanism, documents.c.outcome, documents.c.confirmed_at)
+        .join(documents, documents.c.id == entries.c.document_id)
+        .where(entries.c.key == identifier)
+        .order_by(entries.c.source_rank, entries.c.first_seen_at, entries.c.document_id)
+    )
+    rows: Sequence[StoredRow] = connection.execute(query).all()
+    return rows
+
+
+def last_fetch(connection: Connection, document: int) -> StoredRow | None:
+    """Give the newest line of the fetch log of a document."""
+    query = select(fetches).where(fetches.c.document_id == document).order_by(fetches.c.id.desc()).limit(1)
+    row: StoredRow | None = connection.execute(query).first()
+    return row
+
+
+def documents_of(connection: Connection, origin: str) -> Sequence[StoredRow]:
+    """Give the watched documents of an origin."""
+    query = (
+        select(documents).where(documents.c.origin_id == origin_id(origin)).order_by(documents.c.rank, documents.c.url)
+    )
+    rows: Sequence[StoredRow] = connection.execute(query).all()
+    return rows
+
+
+def entries_not_listed(connection: Connection, origin: str) -> Sequence[StoredRow]:
+    """Give the entries of an origin's documents that are not listed, with their problems."""
+    query = (
+        select(entries, documents.c.url)
+        .join(documents, documents.c.id == entries.c.document_id)
+        .where(documents.c.origin_id == origin_id(origin), entries.c.state != "listed")
+        .order_by(documents.c.url, entries.c.position)
+    )
+    rows: Sequence[StoredRow] = connection.execute(query).all()
+    return rows
+
+
+def leads_of(connection: Connection, origin: str) -> Sequence[StoredRow]:
+    """Give the leads that an origin's documents hold, with what was decided about each."""
+    query = (
+        select(leads, documents.c.url.label("source"))
+        .join(documents, documents.c.id == leads.c.document_id)
+        .where(documents.c.origin_id == origin_id(origin))
+        .order_by(documents.c.url, leads.c.url)
+    )
+    rows: Sequence[StoredRow] = connection.execute(query).all()
+    return rows
+
+
+def origin_row(connection: Connection, origin: str) -> StoredRow | None:
+    """Give one origin."""
+    row: StoredRow | None = connection.execute(select(origins).where(origins.c.id == origin_id(origin))).first()
+    return row
