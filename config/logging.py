@@ -13,8 +13,14 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 _LONGEST_TEXT = 2000
 
 
-def configure_logging(settings: LoggingSettings) -> None:
-    """Set up structlog, and the standard library's loggers to speak through it."""
+def configure_logging(settings: LoggingSettings, *, quiet: bool = False) -> None:
+    """Set up structlog, and the standard library's loggers to speak through it.
+
+    `quiet` is for commands that print a result: they report what is wrong, and more only when debugging.
+    """
+    level = _LEVELS[settings.level]
+    if quiet and level == logging.INFO:
+        level = logging.WARNING
     console = settings.format == "console" or (settings.format == "auto" and sys.stderr.isatty())
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
@@ -31,7 +37,7 @@ def configure_logging(settings: LoggingSettings) -> None:
                 else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(serializer=_json)]
             ),
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[settings.level]),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
@@ -55,7 +61,7 @@ def configure_logging(settings: LoggingSettings) -> None:
 
 
 def _json(value: Any, **_: Any) -> str:
-    return orjson.dumps(value, default=str).decode()
+    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
 def _bounded(_: Any, __: str, event: Any) -> Any:

@@ -9,24 +9,32 @@ from typing import Any
 import click
 
 from config.errors import OperatorError
-from crawler.assembly import VERSION
-from crawler.commands.changes import changes
-from crawler.commands.check import check
-from crawler.commands.crawl import crawl
-from crawler.commands.db import db
-from crawler.commands.demo import demo
-from crawler.commands.discover import discover
-from crawler.commands.origins import origins
-from crawler.commands.run import run, serve
-from crawler.commands.search import search, show
+from crawler.commands.lazy import LazyGroup
 
 _NO = 2
+_COMMANDS = {
+    "run": ("run", "run", "Run the daemon: visit due origins and serve the API."),
+    "crawl": ("crawl", "crawl", "Visit every origin once and print what came of it."),
+    "serve": ("run", "serve", "Serve the API alone."),
+    "discover": ("discover", "discover", "Report what a publisher announces, without a database."),
+    "check": ("check", "check", "Check a manifest and say where what is wrong."),
+    "search": ("search", "search", "Search the local index."),
+    "show": ("search", "show", "Show a listing and where it comes from."),
+    "origins": ("origins", "origins", "Look after the allowlist."),
+    "changes": ("changes", "changes", "Print the change feed."),
+    "db": ("db", "db", "Look after the database."),
+    "demo": ("demo", "demo", "Run a sample federation on this machine."),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LazyGroup,
+    lazy=_COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option("--config", "-c", "file", type=click.Path(path_type=Path), help="Settings file; default ./ardvark.toml.")
 @click.option("--set", "assignments", multiple=True, metavar="KEY=VALUE", help="Override one setting.")
-@click.version_option(VERSION, prog_name="ardvark")
+@click.version_option(package_name="ardvark", prog_name="ardvark")
 @click.pass_context
 def cli(context: click.Context, file: Path | None, assignments: tuple[str, ...]) -> None:
     """Crawl, keep, index and search what agent publishers announce on their own domains."""
@@ -50,10 +58,6 @@ def _overrides(assignments: tuple[str, ...]) -> dict[str, Any]:
             section = section.setdefault(parent, {})
         section[last] = value
     return overrides
-
-
-for command in (run, serve, crawl, discover, check, search, show, origins, changes, db, demo):
-    cli.add_command(command)
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ class CrawlSummary:
                 "busy": self.busy,
                 "robotsUnreachable": self.disallowed,
             },
-            "documents": dict(sorted(self.tally.documents.items())),
+            "documents": {str(outcome): count for outcome, count in sorted(self.tally.documents.items())},
             "entries": {
                 "listed": self.tally.listed,
                 "rejected": self.tally.rejected,

@@ -186,7 +186,7 @@ class Crew:
         if report is not None:
             outcomes: dict[str, int] = {}
             for outcome in report.outcomes.values():
-                outcomes[outcome] = outcomes.get(outcome, 0) + 1
+                outcomes[str(outcome)] = outcomes.get(str(outcome), 0) + 1
             _log.info(
                 "visit.done",
                 origin=claim.origin,

@@ -17,7 +17,7 @@ _listen = click.option("--listen", metavar="ADDRESS:PORT", help="Where the API l
 @click.pass_context
 def run(context: click.Context, listen: str | None) -> None:
     """Run the daemon: visit due origins and serve the API, until a signal."""
-    run_async(run_daemon(settings_of(context, api={"listen": listen})))
+    run_async(run_daemon(settings_of(context, quiet=False, api={"listen": listen})))
 
 
 async def run_daemon(settings: Settings) -> None:
@@ -32,7 +32,7 @@ async def run_daemon(settings: Settings) -> None:
 @click.pass_context
 def serve(context: click.Context, listen: str | None) -> None:
     """Serve the API alone, without crawling, until a signal."""
-    run_async(_serve(settings_of(context, api={"listen": listen})))
+    run_async(_serve(settings_of(context, quiet=False, api={"listen": listen})))
 
 
 async def _serve(settings: Settings) -> None:

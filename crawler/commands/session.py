@@ -21,7 +21,7 @@ from index.store.writer import Writer
 _Result = TypeVar("_Result")
 
 
-def settings_of(context: click.Context, **sections: Any) -> Settings:
+def settings_of(context: click.Context, *, quiet: bool = True, **sections: Any) -> Settings:
     """Load the settings of a command; `sections` are its own options, over everything else."""
     root = context.find_root().obj
     overrides = dict(root["overrides"])
@@ -30,7 +30,7 @@ def settings_of(context: click.Context, **sections: Any) -> Settings:
         if given:
             overrides[name] = {**overrides.get(name, {}), **given}
     settings = load_settings(root["file"], overrides)
-    configure_logging(settings.logging)
+    configure_logging(settings.logging, quiet=quiet)
     return settings
 
 

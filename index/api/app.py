@@ -39,7 +39,13 @@ async def make_app(settings: Settings, database: Database) -> web.Application:
     app[SETTINGS] = settings
     app[TOKENS] = PageTokens(await database.read(token_secret))
     app.add_routes(routes())
+    app.on_response_prepare.append(_name_server)
     return app
+
+
+async def _name_server(_: web.Request, response: web.StreamResponse) -> None:
+    # The framework would name itself and the version of Python.
+    response.headers["Server"] = "ardvark"
 
 
 class ApiServer:

@@ -1,0 +1,106 @@
+"""Fixtures: a fake web, databases of both kinds, and a crawl over both."""
+
+import asyncio
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from tests.fakes.clock import FakeClock
+from tests.fakes.harness import Crawl, crawling, settings_for
+from tests.fakes.web import FakeWeb, Site
+
+POSTGRES = "postgresql+asyncpg://postgres@127.0.0.1:5432"
+
+
+def _postgres_answers() -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", 5432), timeout=1):
+            return True
+    except OSError:
+        return False
+
+
+HAS_POSTGRES = _postgres_answers()
+
+
+def pytest_report_header() -> str:
+    if HAS_POSTGRES:
+        return "PostgreSQL: answers on 127.0.0.1:5432, store tests run on both engines"
+    return "PostgreSQL: DOES NOT ANSWER on 127.0.0.1:5432, its tests are SKIPPED"
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """Tests see neither the developer's settings nor the developer's folder."""
+    for name in list(os.environ):
+        if name.startswith("ARDVARK_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+async def web() -> AsyncIterator[FakeWeb]:
+    async with FakeWeb() as fake:
+        yield fake
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def database_url(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[str]:
+    """An empty database on each engine."""
+    if request.param == "sqlite":
+        yield f"sqlite+aiosqlite:///{tmp_path}/ardvark.db"
+        return
+    if not HAS_POSTGRES:
+        pytest.skip("PostgreSQL does not answer on 127.0.0.1:5432")
+    name = f"ardvark_test_{uuid.uuid4().hex[:12]}"
+    asyncio.run(_statement(f"CREATE DATABASE {name}"))
+    yield f"{POSTGRES}/{name}"
+    asyncio.run(_statement(f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+async def _statement(statement: str) -> None:
+    import asyncpg
+
+    connection = await asyncpg.connect("postgresql://postgres@127.0.0.1:5432/postgres")
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Any) -> str:
+    return f"sqlite+aiosqlite:///{tmp_path}/ardvark.db"
+
+
+OpenCrawl = Callable[..., AbstractAsyncContextManager[Crawl]]
+
+
+@pytest.fixture
+def open_crawl(database_url: str, clock: FakeClock) -> OpenCrawl:
+    """Open a crawl of sites on each engine: `async with open_crawl(site) as crawl`."""
+
+    def opened(*origins: Site | str | dict[str, Any], **sections: Any) -> AbstractAsyncContextManager[Crawl]:
+        return crawling(settings_for(*origins, url=database_url, **sections), clock)
+
+    return opened
+
+
+@pytest.fixture
+def crawl_sqlite(sqlite_url: str, clock: FakeClock) -> OpenCrawl:
+    """The same on SQLite alone, for what the engine cannot change."""
+
+    def opened(*origins: Site | str | dict[str, Any], **sections: Any) -> AbstractAsyncContextManager[Crawl]:
+        return crawling(settings_for(*origins, url=sqlite_url, **sections), clock)
+
+    return opened
