@@ -16,17 +16,14 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationError,
     WithJsonSchema,
     model_validator,
 )
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-)
+from pydantic_core import InitErrorDetails, PydanticCustomError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from config.units import Duration, Size
+from config.units import Duration, Size, format_duration
 
 ENV_PREFIX = "ARDVARK_"
 
@@ -86,6 +83,19 @@ def _address(value: str) -> str:
         raise ValueError('a literal IP address, such as "127.0.0.1"') from None
 
 
+def _existing_file(value: Path) -> Path:
+    if not value.is_file():
+        raise ValueError("an existing file")
+    return value
+
+
+def _misfit(path: tuple[str | int, ...], value: str, expected: str) -> InitErrorDetails:
+    """Describe a value that is right by itself and doesn't go with another."""
+    return InitErrorDetails(
+        type=PydanticCustomError("misfit", "{expected}", {"expected": expected}), loc=path, input=value
+    )
+
+
 def _database_url(value: str) -> str:
     if not value.startswith(("sqlite+aiosqlite:///", "postgresql+asyncpg://")):
         raise ValueError('"sqlite+aiosqlite:///ardvark.db" or "postgresql+asyncpg://user@host/database"')
@@ -119,7 +129,11 @@ class OriginSettings(Section):
     """One origin that may be crawled, or a pattern of origins that leads may point to."""
 
     origin: Annotated[
-        Origin, Field(description="Origin to crawl, or a pattern that admits leads without being crawled.")
+        Origin,
+        Field(
+            description="Origin to crawl, or a pattern that admits leads without being crawled.",
+            examples=["https://acme.example"],
+        ),
     ]
     surfaces: Annotated[tuple[Surface, ...], Field(description="Protocols to look for.")] = (
         "ard",
@@ -136,11 +150,11 @@ class OriginSettings(Section):
         Field(description="Further hosts that documents of this origin may be fetched from."),
     ] = ()
     min_interval: Annotated[
-        Duration | None, Field(description="Never revisit sooner; unset: `crawl.min_interval`.")
+        Duration | None, Field(description="Never revisit sooner; unset: `crawl.min_interval`.", examples=["5m"])
     ] = None
-    max_interval: Annotated[Duration | None, Field(description="Never wait longer; unset: `crawl.max_interval`.")] = (
-        None
-    )
+    max_interval: Annotated[
+        Duration | None, Field(description="Never wait longer; unset: `crawl.max_interval`.", examples=["7d"])
+    ] = None
 
     @property
     def is_pattern(self) -> bool:
@@ -149,7 +163,9 @@ class OriginSettings(Section):
     @model_validator(mode="after")
     def _intervals_in_order(self) -> Self:
         if self.min_interval and self.max_interval and self.min_interval > self.max_interval:
-            raise ValueError("min_interval not longer than max_interval")
+            expected = f'at most max_interval, which is "{format_duration(self.max_interval)}"'
+            misfit = _misfit(("min_interval",), format_duration(self.min_interval), expected)
+            raise ValidationError.from_exception_data("OriginSettings", [misfit])
         return self
 
 
@@ -168,11 +184,18 @@ class ApiSettings(Section):
         "127.0.0.1:8080"
     )
     public_url: Annotated[
-        HttpUrl | None, Field(description="Base URL that others reach the API by; unset: made from `api.listen`.")
+        HttpUrl | None,
+        Field(
+            description="Base URL that others reach the API by; unset: made from `api.listen`.",
+            examples=["https://registry.example/api/v1/"],
+        ),
     ] = None
     identifier: Annotated[
         Annotated[str, AfterValidator(_identifier)] | None,
-        Field(description="Identifier of this registry; unset: made from the host of the public URL."),
+        Field(
+            description="Identifier of this registry; unset: made from the host of the public URL.",
+            examples=["urn:air:registry.example:registry:public"],
+        ),
     ] = None
     display_name: Annotated[NonEmptyStr, Field(description="Name of this registry.")] = "Ardvark registry"
     description: Annotated[NonEmptyStr, Field(description="What this registry offers, in a sentence.")] = (
@@ -196,7 +219,10 @@ class NetworkSettings(Section):
         dict[HostPattern, Annotated[str, AfterValidator(_address)]],
         Field(description="Host names, or patterns of them, that resolve to a fixed address."),
     ] = Field(default_factory=dict)
-    extra_ca_file: Annotated[Path | None, Field(description="PEM file of further certificate authorities.")] = None
+    extra_ca_file: Annotated[
+        Annotated[Path, AfterValidator(_existing_file)] | None,
+        Field(description="PEM file of further certificate authorities.", examples=["ca.pem"]),
+    ] = None
     nameservers: Annotated[
         tuple[Annotated[str, AfterValidator(_address)], ...],
         Field(description="Name servers to ask; empty: those of the system."),
@@ -213,17 +239,17 @@ class NetworkSettings(Section):
     max_redirects: Annotated[int, Field(ge=0, le=20, description="Redirects followed for one fetch.")] = 5
     connections: Annotated[int, Field(ge=1, le=10_000, description="Open connections at a time, all origins.")] = 200
 
-    @model_validator(mode="after")
-    def _ca_file_exists(self) -> Self:
-        if self.extra_ca_file is not None and not self.extra_ca_file.is_file():
-            raise ValueError("extra_ca_file to be an existing PEM file")
-        return self
-
 
 class PolitenessSettings(Section):
     """How gently one origin is treated."""
 
-    contact_url: Annotated[HttpUrl | None, Field(description="Page about this crawler, sent in the User-Agent.")] = None
+    contact_url: Annotated[
+        HttpUrl | None,
+        Field(
+            description="Page about this crawler, sent in the User-Agent; unset: the base URL of the API.",
+            examples=["https://registry.example/crawler"],
+        ),
+    ] = None
     min_delay: Annotated[Duration, Field(description="Shortest pause between two requests to one origin.")] = timedelta(
         seconds=1
     )
@@ -319,10 +345,12 @@ class LoggingSettings(Section):
 class PeerSettings(Section):
     """Another registry."""
 
-    url: Annotated[HttpUrl, Field(description="Base URL of the peer's API.")]
+    url: Annotated[
+        HttpUrl, Field(description="Base URL of the peer's API.", examples=["https://finder.example/api/v1/"])
+    ]
     roles: Annotated[
         tuple[Literal["search", "refer", "mirror"], ...],
-        Field(min_length=1, description="What the peer is used for."),
+        Field(min_length=1, description="What the peer is used for.", examples=[["search", "refer", "mirror"]]),
     ]
 
 
@@ -350,15 +378,17 @@ class Settings(BaseSettings):
         mistakes = []
         seen: set[str] = set()
         for number, entry in enumerate(self.origins):
+            path = ("origins", number, "origin")
             if entry.origin in seen:
-                mistakes.append(f"origins[{number}].origin to be listed once ({entry.origin} is there twice)")
+                mistakes.append(_misfit(path, entry.origin, "an origin not listed before"))
             seen.add(entry.origin)
             if entry.origin.startswith("http://") and not self.network.allow_http:
-                mistakes.append(f"https in origins[{number}].origin, or network.allow_http = true")
+                mistakes.append(_misfit(path, entry.origin, "https, or network.allow_http = true"))
         if self.crawl.min_interval > self.crawl.max_interval:
-            mistakes.append("crawl.min_interval not longer than crawl.max_interval")
+            expected = f'at most crawl.max_interval, which is "{format_duration(self.crawl.max_interval)}"'
+            mistakes.append(_misfit(("crawl", "min_interval"), format_duration(self.crawl.min_interval), expected))
         if mistakes:
-            raise ValueError("; ".join(mistakes))
+            raise ValidationError.from_exception_data("Settings", mistakes)
         return self
 
     @classmethod
@@ -370,14 +400,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Command line over environment over file; the file's values arrive under a private name."""
-        values = dict(getattr(init_settings, "init_kwargs", {}))
-        from_file = values.pop("_file", {})
-        return (
-            InitSettingsSource(settings_cls, init_kwargs=values),
-            env_settings,
-            InitSettingsSource(settings_cls, init_kwargs=from_file),
-        )
+        """Take what `config.loading` put together and nothing else."""
+        return (init_settings,)
 
     @property
     def base_url(self) -> str:

@@ -56,6 +56,8 @@ def _overrides(assignments: tuple[str, ...]) -> dict[str, Any]:
         *parents, last = key.split(".")
         for parent in parents:
             section = section.setdefault(parent, {})
+            if not isinstance(section, dict):
+                raise OperatorError(f"--set {assignment}: {parent} is set to a plain value as well")
         section[last] = value
     return overrides
 
