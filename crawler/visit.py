@@ -87,7 +87,8 @@ class VisitReport:
     origin: str
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     robots: str = ""
-    retry_after: timedelta | None = None
+    # How long the origin wants to be left alone: its Retry-After, or the pause before documents left for later.
+    wait: timedelta | None = None
     postponed: int = 0
     unvisited: list[Target] = field(default_factory=list)
     owners: set[str] = field(default_factory=set)
@@ -136,8 +137,9 @@ class Visitor:
             shelf,
             self._parsed_robots,
             self._policy.robots,
-            force=force,
             owner=rules.origin,
+            known=states,
+            force=force,
         )
         policy = self._policy.for_origin(rules)
         visit = _Visit(self._client, self._clock, policy, rules, scope, shelf, gate, dict(states), force)
@@ -182,10 +184,11 @@ class _Visit:
                     self._queue.sort(key=lambda target: (target.lead.rank, target.lead.url))
                     if self._must_wait():
                         self._report.postponed = len(self._queue)
+                        self._report.wait = self._gate.spacing(self._rules.origin)
                         break
                     await self._look(self._queue[0])
                     self._queue.pop(0)
-                    if self._report.retry_after is not None:
+                    if self._report.wait is not None:
                         break
         except TimeoutError:
             self._report.unvisited = list(self._queue)
@@ -196,6 +199,7 @@ class _Visit:
     async def _ask_robots(self) -> None:
         decision = await self._gate.decision(self._rules.origin)
         self._report.robots = decision.reason
+        self._report.wait = self._gate.retry_after
         if "ard" in self._rules.surfaces:
             leads = self._take_leads(leads_from_robots(decision.rules))
             if decision.reason == "robots":
@@ -237,8 +241,7 @@ class _Visit:
         await self._shelf.record(visit)
         self._states[state.url] = visit.state
         self._report.outcomes[state.url] = visit.state.outcome or Outcome.UNREACHABLE
-        if visit.observation.retry_after is not None:
-            self._report.retry_after = visit.observation.retry_after
+        self._report.wait = visit.observation.retry_after
 
     def _state_of(self, target: Target) -> DocumentState:
         lead = target.lead

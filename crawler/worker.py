@@ -19,7 +19,7 @@ from crawler.policy.scope import OriginRules, Scope
 from crawler.stored import StoredShelf
 from crawler.visit import Visitor, VisitReport
 from index.store.database import Database
-from index.store.documents import load_states
+from index.store.entries import take_away
 from index.store.frontier import (
     Claim,
     Settlement,
@@ -32,7 +32,6 @@ from index.store.frontier import (
     release_claims,
     renew_claims,
 )
-from index.store.listings import take_away
 from index.store.writer import SettleVisit, Writer
 
 _log = structlog.get_logger("ardvark.crawl")
@@ -151,11 +150,10 @@ class Crew:
 
     async def _visit(self, claim: Claim, *, force: bool) -> VisitReport:
         rules = self._rules_of(claim)
-        states = await self._database.read(load_states, claim.origin)
         probe = claim.managed_by in ("config", "operator")
         shelf = StoredShelf(self._database, self._writer, self._clock)
         try:
-            return await self._visitor.visit(rules, self.scope, shelf, states, force=force, probe=probe)
+            return await self._visitor.visit(rules, self.scope, shelf, claim.states, force=force, probe=probe)
         finally:
             await shelf.settled()
 
@@ -171,10 +169,10 @@ class Crew:
             next_at = next_after_failure(now, 1, ceiling=_FAILURE_CEILING, chance=self._clock.chance())
             settlement = Settlement(claim.origin, claim.fence, now, "crashed", "", True, next_at)
         else:
-            not_before = now + report.retry_after if report.retry_after else None
+            not_before = now + report.wait if report.wait else None
             next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
-            if report.postponed:
-                next_at = min(next_at, now + self._settings.politeness.max_delay)
+            if not_before is not None and report.postponed:
+                next_at = not_before
             outcome = "failed" if report.failed else "done"
             settlement = Settlement(
                 claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before

@@ -4,6 +4,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -330,6 +331,7 @@ class PageTokens:
         return value if isinstance(value, list) else []
 
     def _mac(self, query: Any, payload: bytes) -> bytes:
-        seal = hmac.new(self.secret, orjson.dumps(query, option=orjson.OPT_SORT_KEYS), hashlib.sha256)
+        # Not orjson, which refuses integers past 64 bits; a query may hold them.
+        seal = hmac.new(self.secret, json.dumps(query, sort_keys=True).encode(), hashlib.sha256)
         seal.update(b"\x00" + payload)
         return seal.digest()[:16]

@@ -87,14 +87,15 @@ class Standing(StrEnum):
 class Entry:
     """One ARD entry as read from a document.
 
-    `raw` is the entry's JSON text as published. Derived members stand beside it: `key` is the identifier under its
-    current prefix, `type` the canonical media type, `url` the absolute address, `value` the usable members under their
-    current names. `adapted` names the members where serving the entry needs something other than `raw`;
-    `outer_context` holds the contexts of enclosing objects, outermost first.
+    `raw` is the entry's JSON text as published, `published` its members. Derived members stand beside them: `key` is
+    the identifier under its current prefix, `type` the canonical media type, `url` the absolute address, `value` the
+    usable members under their current names. `adapted` names the members where serving the entry needs something
+    other than `raw`; `outer_context` holds the contexts of enclosing objects, outermost first.
     """
 
     pointer: str
     raw: str
+    published: Mapping[str, Any] = field(default_factory=dict)
     value: Mapping[str, Any] = field(default_factory=dict)
     identifier: str | None = None
     key: str | None = None

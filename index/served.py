@@ -24,8 +24,9 @@ _LEFT_OUT = frozenset({"representativeQueries", "data"})
 _LARGEST_MEMBER = 16_384
 
 
-def derive(entry: Entry, published: Mapping[str, Any]) -> dict[str, Any]:
+def derive(entry: Entry) -> dict[str, Any]:
     """Collect what reading an entry added to its text, so that it can be rebuilt from the stored row alone."""
+    published = entry.published
     replaced = {name: value for name, value in entry.value.items() if name not in published or published[name] != value}
     dropped = [name for name in published if name not in entry.value]
     return {
@@ -71,10 +72,21 @@ class ServedEntry:
 
 
 def serve(key: str, raw: str, derived: Mapping[str, Any]) -> ServedEntry:
-    """Build what is served from the published text and what reading it added."""
+    """Build what is served from the stored row: the published text and what reading it added."""
     published = json.loads(raw)
     members = {name: value for name, value in published.items() if name not in derived["dropped"]}
     members.update(derived["replaced"])
+    return _serve(key, raw, published, members, derived)
+
+
+def serve_entry(entry: Entry, derived: Mapping[str, Any]) -> ServedEntry:
+    """Build what is served from an entry that was just read; the same as `serve` gives for its row."""
+    return _serve(entry.key or "", entry.raw, entry.published, dict(entry.value), derived)
+
+
+def _serve(
+    key: str, raw: str, published: Mapping[str, Any], members: dict[str, Any], derived: Mapping[str, Any]
+) -> ServedEntry:
     members["identifier"] = key
     urn = parse_urn(key)
     return ServedEntry(
@@ -121,7 +133,7 @@ def _projection(members: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[
     projection = {
         name: value
         for name, value in members.items()
-        if name not in _LEFT_OUT and (isinstance(value, str | int | float | bool) or _is_small(value))
+        if name not in _LEFT_OUT and (isinstance(value, str) or _is_small(value))
     }
     if derived["outerContext"]:
         projection["@context"] = _context(members, derived)[:-1]

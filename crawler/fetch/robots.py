@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -82,8 +83,9 @@ class RobotsGate:
         parsed: ParsedRobots,
         policy: RobotsPolicy,
         *,
-        force: bool = False,
         owner: str,
+        known: Mapping[str, DocumentState],
+        force: bool = False,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -93,7 +95,9 @@ class RobotsGate:
         self._policy = policy
         self._force = force
         self._owner = owner
+        self._known = known
         self._decisions: dict[str, RobotsDecision] = {}
+        self.retry_after: timedelta | None = None
 
     async def decision(self, origin: str) -> RobotsDecision:
         """Give the rules in force for an origin, looking at its file first when the copy is stale."""
@@ -111,15 +115,17 @@ class RobotsGate:
     async def _look(self, origin: str) -> RobotsDecision:
         url = robots_url(origin)
         now = self._clock.now()
-        state = await self._shelf.load_document(url) or DocumentState(
-            url=url, origin=self._owner, kind=DocumentKind.ROBOTS, first_seen_at=now
-        )
+        state = await self._remembered(origin, url)
+        if state is None:
+            state = DocumentState(url=url, origin=origin, kind=DocumentKind.ROBOTS, first_seen_at=now)
         rules = await self._stored_rules(state)
         if not self._force and _is_current(state, now) and (rules is not None or state.outcome in ABSENCES):
             return decide(state.outcome or Outcome.UNREACHABLE, rules, confirmed_at=state.confirmed_at, now=now)
         if rules is None:
             state = replace(state, digest=None)
         observation = await self._fetch(state)
+        if origin == self._owner:
+            self.retry_after = observation.retry_after
         visit, rules = await self._settle(state, observation, rules)
         await self._shelf.record(visit)
         return decide(
@@ -128,6 +134,10 @@ class RobotsGate:
             confirmed_at=visit.state.confirmed_at,
             now=self._clock.now(),
         )
+
+    async def _remembered(self, origin: str, url: str) -> DocumentState | None:
+        """Find what is known of a file; that of the visited origin came with the claim."""
+        return self._known.get(url) if origin == self._owner else await self._shelf.load_document(url)
 
     async def _stored_rules(self, state: DocumentState) -> RobotsRules | None:
         if state.digest is None:

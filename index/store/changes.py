@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
+from index.store.engines import insert_rows
 from index.store.tables import changes, facts
 
 
@@ -33,7 +34,8 @@ def append_changes(connection: Connection, events: Sequence[Change]) -> None:
     connection.execute(update(facts).where(facts.c.name == "cursor").values(number=facts.c.number + len(events)))
     last = connection.execute(select(facts.c.number).where(facts.c.name == "cursor")).scalar_one()
     first = last - len(events) + 1
-    connection.execute(insert(changes), [_row(event, first + index) for index, event in enumerate(events)])
+    rows = [_row(event, first + index) for index, event in enumerate(events)]
+    insert_rows(connection, changes, rows)
 
 
 def _row(event: Change, cursor: int) -> dict[str, Any]:

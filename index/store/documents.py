@@ -1,21 +1,18 @@
 """Watched documents, the leads between them, and the append-only log of fetches."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, func, or_, select, update
 
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Hop, Outcome
 from index.records import Lead, Mechanism, Problem
-from index.store.engines import chunks, insert_ignore, upsert
+from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows, upsert_rows
 from index.store.tables import documents, fetches, key_of, leads, origins, snapshots, storable
 
-_STATE_COLUMNS = tuple(
-    column.name for column in documents.c if column.name not in ("id", "first_seen_at", "problems", "watched")
-)
-_INSERTED = frozenset({"origin_id", "url", "kind"})
-_UPDATED = tuple(name for name in _STATE_COLUMNS if name not in _INSERTED)
+# What a document is never changes; the rest follows its state.
+_FIXED = ("origin_id", "url", "kind", "first_seen_at")
 # A lead that a complete reading lacks this often has been withdrawn.
 _WITHDRAWN_AFTER = 2
 
@@ -30,11 +27,14 @@ def origin_id(origin: str) -> int:
     return key_of("origin", origin)
 
 
-def load_states(connection: Connection, origin: str) -> dict[str, DocumentState]:
-    """Give the known documents of an origin by URL."""
-    mine = (documents.c.origin_id == origin_id(origin)) & documents.c.watched
-    rows = connection.execute(_states().where(mine))
-    return {row.url: _state(row) for row in rows}
+def load_states(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, DocumentState]]:
+    """Give the known documents of origins, by origin and URL."""
+    found: dict[str, dict[str, DocumentState]] = {name: {} for name in names}
+    for chunk in chunks(origin_id(name) for name in names):
+        mine = documents.c.origin_id.in_(chunk) & documents.c.watched
+        for row in connection.execute(_states().where(mine)):
+            found[row.origin][row.url] = _state(row)
+    return found
 
 
 def load_state(connection: Connection, url: str) -> DocumentState | None:
@@ -143,7 +143,8 @@ def put_documents(connection: Connection, states: Sequence[DocumentState]) -> No
     if not states:
         return
     ensure_origins(connection, {state.origin: state.attempted_at or state.first_seen_at for state in states})
-    connection.execute(upsert(connection, documents, ["id"], _UPDATED), [state_row(state) for state in states])
+    rows = [state_row(state) for state in states]
+    upsert_rows(connection, documents, rows, never=_FIXED)
 
 
 def ensure_origins(connection: Connection, named: dict[str, datetime]) -> None:
@@ -159,14 +160,13 @@ def ensure_origins(connection: Connection, named: dict[str, datetime]) -> None:
         }
         for origin, now in named.items()
     ]
-    if rows:
-        connection.execute(insert_ignore(connection, origins), rows)
+    insert_new_rows(connection, origins, rows)
 
 
 def put_fetches(connection: Connection, visits: Sequence[DocumentVisit]) -> None:
     """Append to the log of fetches."""
-    if visits:
-        connection.execute(insert(fetches), [_fetch_row(visit) for visit in visits])
+    rows = [_fetch_row(visit) for visit in visits]
+    insert_rows(connection, fetches, rows)
 
 
 def _fetch_row(visit: DocumentVisit) -> dict[str, Any]:
@@ -192,37 +192,40 @@ def _fetch_row(visit: DocumentVisit) -> dict[str, Any]:
     }
 
 
-def put_leads(
-    connection: Connection, url: str, found: Iterable[FollowedLead], now: datetime, *, complete: bool
-) -> list[str]:
-    """Take the leads of a document; with `complete`, leads it no longer has count as missed once more.
+# A document, its leads, when they were seen, and whether these are all it has.
+FoundLeads = tuple[str, Sequence[FollowedLead], datetime, bool]
+
+
+def put_leads(connection: Connection, found: Sequence[FoundLeads]) -> list[str]:
+    """Take the leads of documents; where these are all of a document, others it had count as missed once more.
 
     What a followed lead points to becomes a watched document at once, so that it survives the end of this visit. Gives
     the URLs of nested catalogs whose last lead has been withdrawn.
     """
-    source = document_id(url)
-    followed = list(found)
-    rows = [_lead_row(source, item, now) for item in followed]
-    if rows:
-        updated = ("media_type", "pointer", "decision", "last_seen_at", "withdrawn_at", "missed")
-        connection.execute(upsert(connection, leads, ["id"], updated), rows)
-        _watch_targets(connection, followed, now)
-    if not complete:
+    if not found:
         return []
-    seen = {row["id"] for row in rows}
-    held = connection.execute(
-        select(leads.c.id, leads.c.missed, leads.c.url, leads.c.mechanism).where(
-            leads.c.document_id == source, leads.c.withdrawn_at.is_(None)
-        )
-    ).all()
-    missing = [row for row in held if row.id not in seen]
+    rows = [_lead_row(document_id(url), item, at) for url, items, at, _ in found for item in items]
+    rows = list({row["id"]: row for row in rows}.values())
+    upsert_rows(connection, leads, rows, never=("document_id", "url", "mechanism", "first_seen_at"))
+    _watch_targets(connection, [(item, at) for _, items, at, _ in found for item in items if item.owner is not None])
+    return _withdraw(connection, [url for url, _, _, complete in found if complete], {row["id"] for row in rows}, found)
+
+
+def _withdraw(connection: Connection, urls: Sequence[str], seen: set[int], found: Sequence[FoundLeads]) -> list[str]:
+    """Count leads that complete readings lack; what was missed often enough is withdrawn."""
+    missing: list[Row[Any]] = []
+    columns = (leads.c.id, leads.c.missed, leads.c.url, leads.c.mechanism)
+    for chunk in chunks(document_id(url) for url in urls):
+        held: Select[Any] = select(*columns).where(leads.c.document_id.in_(chunk), leads.c.withdrawn_at.is_(None))
+        missing += [row for row in connection.execute(held) if row.id not in seen]
     if not missing:
         return []
+    now = found[-1][2]
+    for chunk in chunks(row.id for row in missing):
+        connection.execute(update(leads).where(leads.c.id.in_(chunk)).values(missed=leads.c.missed + 1))
     gone = [row for row in missing if row.missed + 1 >= _WITHDRAWN_AFTER]
-    ids = [row.id for row in missing]
-    connection.execute(update(leads).where(leads.c.id.in_(ids)).values(missed=leads.c.missed + 1))
-    if gone:
-        connection.execute(update(leads).where(leads.c.id.in_([row.id for row in gone])).values(withdrawn_at=now))
+    for chunk in chunks(row.id for row in gone):
+        connection.execute(update(leads).where(leads.c.id.in_(chunk)).values(withdrawn_at=now))
     return _orphans(connection, [row.url for row in gone if row.mechanism == Mechanism.NESTED])
 
 
@@ -243,27 +246,24 @@ def _lead_row(source: int, item: FollowedLead, now: datetime) -> dict[str, Any]:
     }
 
 
-def _watch_targets(connection: Connection, followed: Sequence[FollowedLead], now: datetime) -> None:
-    targets = [item for item in followed if item.owner is not None]
+def _watch_targets(connection: Connection, targets: Sequence[tuple[FollowedLead, datetime]]) -> None:
+    """Make documents of what leads point to; an origin with a document that was never looked at is due."""
     if not targets:
         return
-    owners = {item.owner: now for item in targets if item.owner is not None}
+    owners = {item.owner: at for item, at in targets if item.owner is not None}
     ensure_origins(connection, owners)
-    rows = [state_row(_new_target(item.lead, item.owner or "", now)) for item in targets]
-    connection.execute(insert_ignore(connection, documents), rows)
-    again = documents.c.id.in_([row["id"] for row in rows]) & ~documents.c.watched
-    connection.execute(update(documents).where(again).values(watched=True, next_fetch_at=now))
-    # An origin that only leads name becomes due when one does.
-    connection.execute(
-        update(origins)
-        .where(
-            origins.c.id == bindparam("owner_id"),
-            origins.c.next_visit_at.is_(None),
-            origins.c.claimed_until.is_(None),
-        )
-        .values(active=True, next_visit_at=now),
-        [{"owner_id": origin_id(owner)} for owner in owners],
+    insert_new_rows(
+        connection, documents, [state_row(_new_target(item.lead, item.owner or "", at)) for item, at in targets]
     )
+    now = max(owners.values())
+    for chunk in chunks(document_id(item.lead.url) for item, _ in targets):
+        again = documents.c.id.in_(chunk) & ~documents.c.watched
+        connection.execute(update(documents).where(again).values(watched=True, next_fetch_at=now))
+    for chunk in chunks(origin_id(owner) for owner in owners):
+        unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched
+        waiting = or_(origins.c.next_visit_at.is_(None), origins.c.next_visit_at > now)
+        due = origins.c.id.in_(chunk) & waiting & select(documents.c.id).where(unseen).exists()
+        connection.execute(update(origins).where(due).values(active=True, next_visit_at=now))
 
 
 def _new_target(lead: Lead, owner: str, now: datetime) -> DocumentState:
@@ -306,10 +306,10 @@ def next_look_at(connection: Connection, origin: str) -> datetime | None:
     return found
 
 
-def put_document_problems(connection: Connection, url: str, problems: Sequence[Problem]) -> None:
-    """Keep the faults of a document as a whole, from its last reading."""
-    statement = update(documents).where(documents.c.id == document_id(url))
-    connection.execute(statement.values(problems=[problem_row(problem) for problem in problems]))
+def put_document_problems(connection: Connection, found: Sequence[tuple[str, Sequence[Problem]]]) -> None:
+    """Keep the faults of documents as a whole, from their last readings."""
+    rows = [{"id": document_id(url), "problems": [problem_row(item) for item in problems]} for url, problems in found]
+    update_rows(connection, documents, rows)
 
 
 def problem_row(problem: Problem) -> dict[str, str]:

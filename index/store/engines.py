@@ -1,31 +1,21 @@
-"""The few statements that SQLite and PostgreSQL spell alike but SQLAlchemy keeps apart."""
+"""Writing many rows at once, the same on SQLite and PostgreSQL.
 
-from collections.abc import Iterable, Iterator, Sequence
+A statement is built and compiled once for the columns of its rows; the rows are then laid out for the driver without
+the per-row machinery that is most of the cost of a small write.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Table, and_, bindparam, delete, insert, update
+from sqlalchemy import Connection, Table, and_, bindparam, delete, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 _Item = TypeVar("_Item")
+_Build = Callable[[Any, Sequence[str]], Any]
+_Plan = tuple[str, tuple[tuple[str, Callable[[Any], Any] | None], ...]]
 CHUNK = 500
-
-
-def insert_ignore(connection: Connection, table: Table) -> Any:
-    """Insert rows, leaving those that are there already."""
-    return _insert(connection, table).on_conflict_do_nothing()
-
-
-def upsert(connection: Connection, table: Table, keys: Sequence[str], columns: Iterable[str]) -> Any:
-    """Insert rows, or bring those with the same keys up to date."""
-    statement = _insert(connection, table)
-    return statement.on_conflict_do_update(
-        index_elements=list(keys), set_={name: statement.excluded[name] for name in columns}
-    )
-
-
-def _insert(connection: Connection, table: Table) -> Any:
-    return (postgresql if connection.dialect.name == "postgresql" else sqlite).insert(table)
+_plans: dict[tuple[Any, ...], _Plan] = {}
 
 
 def chunks(items: Iterable[_Item], size: int = CHUNK) -> Iterator[list[_Item]]:
@@ -35,38 +25,111 @@ def chunks(items: Iterable[_Item], size: int = CHUNK) -> Iterator[list[_Item]]:
         yield chunk
 
 
-class Bulk:
-    """Statements over many rows of plain numbers.
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows."""
+    _write(connection, ("insert", table.name), lambda insert, _: insert, table, rows)
 
-    Handing the rows to the driver as they are skips the per-row work that types and names would need, which is most of
-    the cost of a posting.
-    """
 
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+def insert_new_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows, leaving those that are there already."""
+    _write(connection, ("insert new", table.name), lambda insert, _: insert.on_conflict_do_nothing(), table, rows)
 
-    def insert(self, table: Table, rows: Sequence[tuple[int, ...]]) -> None:
-        """Insert rows given in the order of the table's columns."""
-        names = [column.name for column in table.c]
-        self._run(insert(table).values({name: bindparam(name) for name in names}), names, rows)
 
-    def delete(self, table: Table, rows: Sequence[tuple[int, ...]]) -> None:
-        """Delete rows by their primary key."""
-        keys = list(table.primary_key)
-        names = [f"b_{column.name}" for column in keys]
-        mine = and_(*(column == bindparam(name) for column, name in zip(keys, names, strict=True)))
-        self._run(delete(table).where(mine), names, rows)
+def upsert_rows(
+    connection: Connection,
+    table: Table,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    key: str = "id",
+    only: Iterable[str] | None = None,
+    never: Iterable[str] = (),
+) -> None:
+    """Insert rows, or bring those with the same key up to date: all columns, `only` some, or `never` some."""
+    kept = {key, *never}
 
-    def add(self, table: Table, column: str, rows: Sequence[tuple[int, int]]) -> None:
-        """Add numbers to a column: rows of (change, id)."""
+    def build(insert: Any, names: Sequence[str]) -> Any:
+        columns = names if only is None else only
+        values = {name: insert.excluded[name] for name in columns if name not in kept}
+        return insert.on_conflict_do_update(index_elements=[key], set_=values)
+
+    _write(connection, ("upsert", table.name), build, table, rows)
+
+
+def update_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, key: str = "id") -> None:
+    """Set columns of the rows with these keys; each row holds its key and the new values."""
+
+    def build(_: Any, names: Sequence[str]) -> Any:
+        values = {name: bindparam(f"b_{name}", type_=table.c[name].type) for name in names if name != key}
+        return update(table).where(table.c[key] == bindparam(f"b_{key}")).values(values)
+
+    _write(connection, ("update", table.name), build, table, rows)
+
+
+def insert_numbers(connection: Connection, table: Table, rows: Sequence[tuple[int, ...]]) -> None:
+    """Insert rows of plain numbers in the order of the table's columns."""
+    names = [column.name for column in table.c]
+    _write_tuples(connection, ("insert", table.name), lambda insert, _: insert, table, names, rows)
+
+
+def delete_numbers(connection: Connection, table: Table, rows: Sequence[tuple[int, ...]]) -> None:
+    """Delete rows by their primary key."""
+    keys = list(table.primary_key)
+
+    def build(_: Any, __: Sequence[str]) -> Any:
+        return delete(table).where(and_(*(column == bindparam(f"b_{column.name}") for column in keys)))
+
+    _write_tuples(connection, ("delete", table.name), build, table, [column.name for column in keys], rows)
+
+
+def add_numbers(connection: Connection, table: Table, column: str, rows: Sequence[tuple[int, int]]) -> None:
+    """Add numbers to a column: rows of (change, id)."""
+
+    def build(_: Any, __: Sequence[str]) -> Any:
         statement = update(table).where(table.c.id == bindparam("b_id"))
-        self._run(statement.values({column: table.c[column] + bindparam("b_change")}), ["b_change", "b_id"], rows)
+        return statement.values({column: table.c[column] + bindparam(f"b_{column}")})
 
-    def _run(self, statement: Any, names: Sequence[str], rows: Sequence[tuple[int, ...]]) -> None:
-        if not rows:
-            return
-        compiled = statement.compile(dialect=self._connection.dialect)
-        order = [names.index(name) for name in compiled.positiontup or ()]
-        if order != list(range(len(names))):
-            rows = [tuple(row[index] for index in order) for row in rows]
-        self._connection.exec_driver_sql(str(compiled), rows)
+    _write_tuples(connection, ("add", table.name), build, table, [column, "id"], rows)
+
+
+def _write(
+    connection: Connection, kind: tuple[str, str], build: _Build, table: Table, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    if not rows:
+        return
+    sql, columns = _plan(connection, kind, build, table, tuple(rows[0]))
+    laid_out = [
+        tuple([row[name] if process is None else process(row[name]) for name, process in columns]) for row in rows
+    ]
+    connection.exec_driver_sql(sql, laid_out)
+
+
+def _write_tuples(
+    connection: Connection,
+    kind: tuple[str, str],
+    build: _Build,
+    table: Table,
+    names: Sequence[str],
+    rows: Sequence[tuple[int, ...]],
+) -> None:
+    if not rows:
+        return
+    sql, columns = _plan(connection, kind, build, table, tuple(names))
+    order = [names.index(name) for name, _ in columns]
+    if order != list(range(len(names))):
+        rows = [tuple([row[index] for index in order]) for row in rows]
+    connection.exec_driver_sql(sql, list(rows))
+
+
+def _plan(connection: Connection, kind: tuple[str, str], build: _Build, table: Table, names: tuple[str, ...]) -> _Plan:
+    dialect = connection.dialect
+    known = _plans.get((*kind, dialect.name, names))
+    if known is None:
+        module = postgresql if dialect.name == "postgresql" else sqlite
+        insert = module.insert(table).values({name: bindparam(name, type_=table.c[name].type) for name in names})
+        compiled = build(insert, names).compile(dialect=dialect)
+        columns = []
+        for bind in compiled.positiontup:
+            process = compiled.binds[bind].type.dialect_impl(dialect).bind_processor(dialect)
+            columns.append((bind.removeprefix("b_"), process))
+        known = _plans[(*kind, dialect.name, names)] = (str(compiled), tuple(columns))
+    return known

@@ -11,20 +11,25 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, update
 
-from index.store.documents import origin_id
-from index.store.engines import chunks, upsert
+from index.documents import DocumentState
+from index.store.documents import load_states, origin_id
+from index.store.engines import chunks, upsert_rows
 from index.store.tables import documents, listings, origins
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An origin that is ours to visit until the lease ends. `managed_by` says who wants it visited."""
+    """An origin that is ours to visit until the lease ends, with its known documents by URL.
+
+    `managed_by` says who wants it visited.
+    """
 
     origin: str
     managed_by: str
     options: Mapping[str, Any]
     fence: int
     until: datetime
+    states: Mapping[str, DocumentState]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,7 @@ def put_origins(
         }
         for origin, options in wanted.items()
     ]
-    for chunk in chunks(rows):
-        statement = upsert(connection, origins, ["id"], ("managed_by", "active", "options"))
-        connection.execute(statement, chunk)
+    upsert_rows(connection, origins, rows, only=("managed_by", "active", "options"))
     fresh = origins.c.next_visit_at.is_(None) & origins.c.active
     connection.execute(update(origins).where(fresh).values(next_visit_at=now))
 
@@ -100,7 +103,9 @@ def claim_due(
         .values(claimed_by=worker, claimed_until=until, fence=origins.c.fence + 1)
         .returning(origins.c.origin, origins.c.managed_by, origins.c.options, origins.c.fence)
     )
-    return [Claim(row.origin, row.managed_by, row.options, row.fence, until) for row in connection.execute(claimed)]
+    rows = connection.execute(claimed).all()
+    states = load_states(connection, [row.origin for row in rows])
+    return [Claim(row.origin, row.managed_by, row.options, row.fence, until, states[row.origin]) for row in rows]
 
 
 def renew_claims(connection: Connection, claims: Sequence[Claim], until: datetime) -> None:
@@ -173,6 +178,11 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
     ]
     if rows:
         connection.execute(statement, rows)
+    # What other visits found on the origin meanwhile was never looked at, so it is due again.
+    for chunk in chunks(origin_id(item.origin) for item in settlements):
+        unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched
+        waiting = origins.c.id.in_(chunk) & origins.c.active & select(documents.c.id).where(unseen).exists()
+        connection.execute(update(origins).where(waiting).values(next_visit_at=settlements[-1].at))
 
 
 def next_due_at(connection: Connection) -> datetime | None:

@@ -12,9 +12,16 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy import Connection, Table, delete, select, update
 
-from index.store.engines import Bulk, chunks, insert_ignore
+from index.store.engines import (
+    add_numbers,
+    chunks,
+    delete_numbers,
+    insert_new_rows,
+    insert_numbers,
+    insert_rows,
+)
 from index.store.tables import (
     attribute_listings,
     attributes,
@@ -62,15 +69,13 @@ def _index_words(connection: Connection, batch: Sequence[IndexedListing], remove
     for listing_id, before in old.items():
         gone += [(word, listing_id) for word in before]
         counts.subtract(before.keys())
-    bulk = Bulk(connection)
-    bulk.delete(postings, sorted(gone))
-    bulk.insert(postings, sorted(come))
+    delete_numbers(connection, postings, sorted(gone))
+    insert_numbers(connection, postings, sorted(come))
     if old or packed:
         for chunk in chunks(affected):
             connection.execute(delete(listing_words).where(listing_words.c.listing_id.in_(chunk)))
-    if packed:
-        connection.execute(insert(listing_words), packed)
-    bulk.add(words, "entry_count", _changes(counts))
+    insert_rows(connection, listing_words, packed)
+    add_numbers(connection, words, "entry_count", _changes(counts))
 
 
 def _stored_words(connection: Connection, listing_ids: Sequence[int]) -> dict[int, dict[int, int]]:
@@ -116,10 +121,9 @@ def _index_attributes(connection: Connection, batch: Sequence[IndexedListing], r
         come += [(attribute, listing_id) for attribute in new - before]
         counts.update(new - before)
         counts.subtract(before - new)
-    bulk = Bulk(connection)
-    bulk.delete(attribute_listings, sorted(gone))
-    bulk.insert(attribute_listings, sorted(come))
-    bulk.add(attributes, "entry_count", _changes(counts))
+    delete_numbers(connection, attribute_listings, sorted(gone))
+    insert_numbers(connection, attribute_listings, sorted(come))
+    add_numbers(connection, attributes, "entry_count", _changes(counts))
 
 
 def _ids(connection: Connection, table: Table, column: str, values: Iterable[str]) -> dict[str, int]:
@@ -128,7 +132,8 @@ def _ids(connection: Connection, table: Table, column: str, values: Iterable[str
     found = _lookup(connection, table, column, wanted)
     new = [value for value in wanted if value not in found]
     if new:
-        connection.execute(insert_ignore(connection, table), [{column: value, "entry_count": 0} for value in new])
+        rows = [{column: value, "entry_count": 0} for value in new]
+        insert_new_rows(connection, table, rows)
         found.update(_lookup(connection, table, column, new))
     return found
 
@@ -147,7 +152,7 @@ def _attribute_ids(connection: Connection, pairs: Iterable[tuple[str, str]]) -> 
     new = [pair for pair in wanted if pair not in found]
     if new:
         rows = [{"path": path, "value": value, "entry_count": 0} for path, value in new]
-        connection.execute(insert_ignore(connection, attributes), rows)
+        insert_new_rows(connection, attributes, rows)
         found.update(_lookup_attributes(connection, new))
     return found
 

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     Connection,
     Row,
@@ -25,6 +26,7 @@ from sqlalchemy import (
     literal,
     or_,
     select,
+    type_coerce,
     union_all,
 )
 
@@ -205,7 +207,8 @@ def _scored(weights: _Weights, cutoff: float) -> Any:
     weight = (
         case(weights.of, value=postings.c.word_id) if len(weights.of) > 1 else literal(next(iter(weights.of.values())))
     )
-    strength = func.sum(postings.c.impact * weight)
+    # Impacts are small numbers and their sum is not: without the coercion a bound would be sent as one of 16 bits.
+    strength = type_coerce(func.sum(postings.c.impact * weight), BigInteger())
     query = (
         select(postings.c.listing_id, strength.label("strength"))
         .where(postings.c.word_id.in_(list(weights.of)))

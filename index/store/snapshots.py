@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from index.store.engines import insert_ignore
+from index.store.engines import insert_new_rows
 from index.store.tables import snapshots
 
 _LEVEL = 3
@@ -28,8 +28,7 @@ def snapshot_row(digest: str, body: bytes, media_type: str | None, now: datetime
 
 def put_snapshots(connection: Connection, rows: list[dict[str, Any]]) -> None:
     """Store bodies that aren't there yet."""
-    if rows:
-        connection.execute(insert_ignore(connection, snapshots), rows)
+    insert_new_rows(connection, snapshots, rows)
 
 
 def load_snapshot(connection: Connection, digest: str) -> bytes | None:

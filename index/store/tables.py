@@ -6,6 +6,8 @@ repeated in every posting.
 """
 
 import hashlib
+import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,6 +65,9 @@ class UtcDateTime(TypeDecorator[datetime]):
         return instant.astimezone(UTC)
 
 
+_LONG_NUMBER = re.compile(r"[0-9]{19}")
+
+
 class JsonText(TypeDecorator[Any]):
     """A value of ours as JSON text; nothing is queried inside it."""
 
@@ -70,7 +75,12 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        return None if value is None else orjson.dumps(value).decode()
+        if value is None:
+            return None
+        try:
+            return orjson.dumps(value).decode()
+        except TypeError:  # an integer past 64 bits
+            return json.dumps(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         return None if value is None else orjson.loads(value)

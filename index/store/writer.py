@@ -17,9 +17,16 @@ from sqlalchemy.exc import DBAPIError
 
 from index.documents import DocumentVisit, FollowedLead, Outcome
 from index.store.database import Database
-from index.store.documents import forget_documents, put_document_problems, put_documents, put_fetches, put_leads
+from index.store.documents import (
+    FoundLeads,
+    forget_documents,
+    put_document_problems,
+    put_documents,
+    put_fetches,
+    put_leads,
+)
+from index.store.entries import NewReading, apply_readings, take_away
 from index.store.frontier import Settlement, settle_origins
-from index.store.listings import apply_reading, take_away
 from index.store.snapshots import put_snapshots, snapshot_row
 
 _log = structlog.get_logger("ardvark.store")
@@ -143,19 +150,59 @@ class Writer:
 
 
 def write_units(connection: Connection, units: Sequence[Unit]) -> Tally:
-    """Write units in order, those of one kind together where their order does not matter."""
+    """Write units, those of one kind together; what concerns one document keeps its order."""
     tally = Tally(transactions=1)
-    visits = [unit.visit for unit in units if isinstance(unit, RecordVisit)]
+    for visits in _rounds([unit.visit for unit in units if isinstance(unit, RecordVisit)]):
+        _write_visits(connection, visits, tally)
+    leads = [unit for unit in units if isinstance(unit, RecordLeads)]
+    _take_leads(connection, [(unit.url, unit.leads, unit.at, True) for unit in leads], tally)
+    settle_origins(connection, [unit.settlement for unit in units if isinstance(unit, SettleVisit)])
+    return tally
+
+
+def _rounds(visits: Sequence[DocumentVisit]) -> list[list[DocumentVisit]]:
+    """Part visits so that no document comes twice in one round."""
+    rounds: list[list[DocumentVisit]] = []
+    seen: Counter[str] = Counter()
+    for visit in visits:
+        turn = seen[visit.state.url]
+        seen[visit.state.url] += 1
+        if turn == len(rounds):
+            rounds.append([])
+        rounds[turn].append(visit)
+    return rounds
+
+
+def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally: Tally) -> None:
     put_documents(connection, [visit.state for visit in visits])
     put_fetches(connection, visits)
     put_snapshots(connection, _snapshots(visits, tally))
-    for unit in units:
-        if isinstance(unit, RecordVisit):
-            _apply(connection, unit.visit, tally)
-        elif isinstance(unit, RecordLeads):
-            _take_leads(connection, unit.url, unit.leads, unit.at, tally, complete=True)
-    settle_origins(connection, [unit.settlement for unit in units if isinstance(unit, SettleVisit)])
-    return tally
+    tally.documents.update(str(visit.observation.outcome) for visit in visits)
+    put_document_problems(
+        connection, [(visit.state.url, visit.reading.problems) for visit in visits if visit.reading is not None]
+    )
+    readings = []
+    for visit in visits:
+        taken_over = visit.state.outcome in (Outcome.FETCHED, Outcome.NOT_MODIFIED)
+        # An unusable answer comes with a reading too, for its problems; only a body that was taken over has entries.
+        if visit.reading is not None and taken_over:
+            at = visit.observation.response_at
+            readings.append(NewReading(visit.state, visit.reading, at, visit.confirm_removals))
+        elif taken_over:
+            tally.unchanged += visit.state.entry_count
+    applied = apply_readings(connection, readings)
+    for name in ("listed", "rejected", "unchanged", "changes", "held"):
+        setattr(tally, name, getattr(tally, name) + getattr(applied, name))
+    for visit in visits:
+        if visit.taken_away:
+            observation = visit.observation
+            tally.changes += take_away(connection, [visit.state.url], observation.response_at, observation.reason)
+    leads = [
+        (visit.state.url, visit.leads, visit.observation.response_at, visit.leads_complete)
+        for visit in visits
+        if visit.leads or visit.leads_complete
+    ]
+    _take_leads(connection, leads, tally)
 
 
 def _snapshots(visits: Sequence[DocumentVisit], tally: Tally) -> list[dict[str, Any]]:
@@ -169,38 +216,10 @@ def _snapshots(visits: Sequence[DocumentVisit], tally: Tally) -> list[dict[str, 
     return list(rows.values())
 
 
-def _apply(connection: Connection, visit: DocumentVisit, tally: Tally) -> None:
-    tally.documents[visit.observation.outcome] += 1
-    now = visit.observation.response_at
-    if visit.reading is not None:
-        put_document_problems(connection, visit.state.url, visit.reading.problems)
-    # An unusable answer comes with a reading too, for its problems; only a body that was taken over changes entries.
-    if visit.reading is not None and visit.state.outcome in (Outcome.FETCHED, Outcome.NOT_MODIFIED):
-        applied = apply_reading(connection, visit.state, visit.reading, now, confirm_removals=visit.confirm_removals)
-        tally.listed += applied.listed
-        tally.rejected += applied.rejected
-        tally.unchanged += applied.unchanged
-        tally.changes += applied.changes
-        tally.held += applied.held
-    elif visit.state.outcome in (Outcome.FETCHED, Outcome.NOT_MODIFIED):
-        tally.unchanged += visit.state.entry_count
-    if visit.taken_away:
-        tally.changes += take_away(connection, [visit.state.url], now, visit.observation.reason)
-    if visit.leads or visit.leads_complete:
-        _take_leads(connection, visit.state.url, visit.leads, now, tally, complete=visit.leads_complete)
-
-
-def _take_leads(
-    connection: Connection,
-    url: str,
-    leads: Sequence[FollowedLead],
-    now: datetime,
-    tally: Tally,
-    *,
-    complete: bool,
-) -> None:
-    orphans = put_leads(connection, url, leads, now, complete=complete)
+def _take_leads(connection: Connection, found: Sequence[FoundLeads], tally: Tally) -> None:
+    orphans = put_leads(connection, found)
     if orphans:
+        now = found[-1][2]
         tally.changes += take_away(connection, orphans, now, "catalog_withdrawn")
         forget_documents(connection, orphans)
 

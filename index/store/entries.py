@@ -1,0 +1,216 @@
+"""Bringing the entries of documents in line with what was read.
+
+Only a complete reading removes entries, and a large drop waits until it is seen twice. Many readings are applied
+together, in one transaction, and each of them whole.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, delete, select, update
+
+from index.documents import DocumentState
+from index.precedence import source_rank
+from index.records import Entry, Reading, Standing
+from index.served import ServedEntry, derive, serve_entry
+from index.store.documents import document_id, problem_row
+from index.store.engines import chunks, upsert_rows
+from index.store.listings import same_json, settle_listings
+from index.store.tables import documents, entries, key_of, storable
+from index.strict_json import digest
+
+HOLD_FROM = 10
+
+
+@dataclass(frozen=True, slots=True)
+class NewReading:
+    """A reading to apply; `confirm_removals` says that a large drop was already seen once before."""
+
+    state: DocumentState
+    reading: Reading
+    at: datetime
+    confirm_removals: bool = False
+
+
+@dataclass
+class Applied:
+    """What applying readings came to, each entry counted once."""
+
+    listed: int = 0
+    rejected: int = 0
+    unchanged: int = 0
+    changes: int = 0
+    held: int = 0
+
+
+@dataclass
+class _Difference:
+    """How one reading differs from what is stored."""
+
+    new: dict[int, dict[str, Any]]
+    written: list[dict[str, Any]]
+    same: set[int]
+    missing: list[Row[Any]]
+    held: bool
+    keys: set[str] = field(default_factory=set)
+
+
+def apply_readings(connection: Connection, readings: Sequence[NewReading]) -> Applied:
+    """Bring entries and listings in line with readings of different documents."""
+    applied = Applied()
+    if not readings:
+        return applied
+    stored = _stored(connection, [item.state.url for item in readings])
+    fresh: dict[int, ServedEntry] = {}
+    differences = [
+        _difference(connection, item, stored.get(document_id(item.state.url), {}), fresh) for item in readings
+    ]
+    upsert_rows(
+        connection,
+        entries,
+        [row for item in differences for row in item.written],
+        never=("document_id", "first_seen_at"),
+    )
+    _delete(connection, [row.id for item in differences for row in item.missing])
+    keys = {key for item in differences for key in item.keys}
+    settled = settle_listings(connection, keys, max(item.at for item in readings), fresh=fresh)
+    for item in differences:
+        _count(applied, item, settled.states)
+    applied.changes = settled.changes
+    held = [document_id(item.state.url) for item, found in zip(readings, differences, strict=True) if found.held]
+    if held:
+        connection.execute(update(documents).where(documents.c.id.in_(held)).values(held=True))
+    applied.held = len(held)
+    return applied
+
+
+def take_away(connection: Connection, urls: Sequence[str], now: datetime, reason: str) -> int:
+    """Remove all entries of documents that their publisher took away; gives the number of changes."""
+    rows = [row for found in _stored(connection, urls).values() for row in found.values()]
+    _delete(connection, [row.id for row in rows])
+    return settle_listings(connection, {row.key for row in rows} - {None}, now, reason=reason).changes
+
+
+def _stored(connection: Connection, urls: Sequence[str]) -> dict[int, dict[int, Row[Any]]]:
+    """Give the entries of documents by document and entry key."""
+    columns = (
+        entries.c.document_id,
+        entries.c.id,
+        entries.c.key,
+        entries.c.position,
+        entries.c.pointer,
+        entries.c.standing,
+        entries.c.digest,
+        entries.c.source_rank,
+        entries.c.changed_at,
+        entries.c.problems,
+    )
+    stored: dict[int, dict[int, Row[Any]]] = {}
+    for chunk in chunks(document_id(url) for url in urls):
+        query: Select[Any] = select(*columns).where(entries.c.document_id.in_(chunk))
+        for row in connection.execute(query):
+            stored.setdefault(row.document_id, {})[row.id] = row
+    return stored
+
+
+def _difference(
+    connection: Connection, item: NewReading, old: Mapping[int, Row[Any]], fresh: dict[int, ServedEntry]
+) -> _Difference:
+    new = _rows(item, fresh)
+    missing = [row for key, row in old.items() if key not in new] if item.reading.complete else []
+    held = _is_large_drop(old.values(), missing) and not item.confirm_removals
+    if held:
+        missing = []
+    written = [row for key, row in new.items() if _differs(old.get(key), row)]
+    same = _same_content(connection, old, new)
+    for row in written:
+        if row["id"] in same:
+            row["changed_at"] = old[row["id"]].changed_at
+    keys = {row["key"] for row in written} | {row.key for row in missing}
+    keys |= {old[row["id"]].key for row in written if row["id"] in old}
+    return _Difference(new, written, same, missing, held, keys - {None})
+
+
+def _rows(item: NewReading, fresh: dict[int, ServedEntry]) -> dict[int, dict[str, Any]]:
+    """Lay out the entries of a reading; the same entry has the same key in every reading."""
+    seen: Counter[tuple[str, str]] = Counter()
+    rows = {}
+    for position, entry in enumerate(item.reading.entries):
+        raw_digest = digest(entry.raw.encode("utf-8", "surrogatepass"))
+        name = (entry.key or entry.identifier or raw_digest, entry.version or "")
+        seen[name] += 1
+        key = key_of("entry", item.state.url, *name, str(seen[name]))
+        derived = derive(entry) if entry.standing is not Standing.REJECTED else {}
+        if entry.standing is Standing.CANDIDATE:
+            fresh[key] = serve_entry(entry, derived)
+        rows[key] = _row(key, position, item, entry, raw_digest, derived)
+    return rows
+
+
+def _row(
+    key: int, position: int, item: NewReading, entry: Entry, raw_digest: str, derived: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {
+        "id": key,
+        "document_id": document_id(item.state.url),
+        "pointer": storable(entry.pointer),
+        "position": position,
+        "identifier": storable(entry.identifier) if entry.identifier else None,
+        "key": entry.key,
+        "version": storable(entry.version) if entry.version else None,
+        "standing": entry.standing,
+        "state": entry.standing,
+        "digest": raw_digest,
+        "raw": storable(entry.raw),
+        "derived": derived,
+        "problems": [problem_row(problem) for problem in entry.problems],
+        "source_rank": source_rank(entry.publisher, item.state.url, item.state.rank),
+        "first_seen_at": item.at,
+        "changed_at": item.at,
+    }
+
+
+def _is_large_drop(old: Iterable[Row[Any]], missing: Sequence[Row[Any]]) -> bool:
+    """Tell whether more than half of ten or more entries would go at once."""
+    before = sum(1 for row in old if row.standing == Standing.CANDIDATE)
+    lost = sum(1 for row in missing if row.standing == Standing.CANDIDATE)
+    return before >= HOLD_FROM and 2 * lost > before
+
+
+def _differs(old: Row[Any] | None, new: Mapping[str, Any]) -> bool:
+    return old is None or any(
+        getattr(old, name) != new[name]
+        for name in ("digest", "standing", "pointer", "position", "source_rank", "problems")
+    )
+
+
+def _same_content(
+    connection: Connection, old: Mapping[int, Row[Any]], new: Mapping[int, Mapping[str, Any]]
+) -> set[int]:
+    """Name the entries whose content is the same as before: another formatting of the same JSON is no change."""
+    same = {key for key, row in new.items() if key in old and old[key].digest == row["digest"]}
+    for chunk in chunks(key for key in new if key in old and key not in same):
+        for row in connection.execute(select(entries.c.id, entries.c.raw).where(entries.c.id.in_(chunk))):
+            if same_json(json.loads(row.raw), json.loads(new[row.id]["raw"])):
+                same.add(row.id)
+    return same
+
+
+def _delete(connection: Connection, ids: Sequence[int]) -> None:
+    for chunk in chunks(ids):
+        connection.execute(delete(entries).where(entries.c.id.in_(chunk)))
+
+
+def _count(applied: Applied, item: _Difference, states: Mapping[int, str]) -> None:
+    """Count every entry once: as unchanged, as listed, or as kept out of the index for a reason."""
+    for key in item.new:
+        if key in item.same:
+            applied.unchanged += 1
+        elif states.get(key) == "listed":
+            applied.listed += 1
+        else:
+            applied.rejected += 1
