@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import quote
 
 import aiohttp
 from aiohttp import ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
@@ -19,13 +19,14 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 from yarl import URL
 
 from crawler.clock import Clock
-from crawler.fetch.body import Body, read_body
+from crawler.fetch.body import Body, read_body, skip_body
 from crawler.fetch.faults import (
     LONGEST_DETAIL,
     ConnectionFault,
     Fault,
     Progress,
     detail_of,
+    flood,
     meaning,
     shorten,
     translate,
@@ -37,6 +38,7 @@ from crawler.policy.addresses import AddressPolicy
 from crawler.policy.freshness import parse_http_date, parse_retry_after
 from crawler.policy.scope import Admitted, Refused
 from index.documents import Hop, Observation, Outcome
+from index.urls import BadUrl, resolve
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SUCCESS = frozenset({200, 203})
@@ -48,6 +50,7 @@ _WIRE_FACTOR = 4
 _WIRE_SLACK = 262_144
 _TCP_INFO_BYTES_RECEIVED = 128  # offset in Linux's struct tcp_info
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_URL_CHARACTERS = "".join(map(chr, range(0x21, 0x7F)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,8 @@ class Limits:
 class Request:
     """What to fetch: a canonical URL, its conditions, and how many decoded bytes are wanted.
 
-    `truncate` keeps the first `max_size` bytes of a longer body; otherwise a longer body is `too_large`.
+    `truncate` keeps the first `max_size` bytes of a longer body; otherwise a longer body is `too_large`. `robots` names
+    the robots decision that let the request through.
     """
 
     url: str
@@ -74,6 +78,7 @@ class Request:
     truncate: bool = False
     reload: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
+    robots: str = ""
 
 
 # Decides about one URL before it is requested, redirect targets included.
@@ -94,6 +99,12 @@ class _Exchange:
     transport: asyncio.Transport | None = None
     received_before: int | None = None
     flooded: bool = False
+    closed: "asyncio.Future[None] | None" = None
+
+    @property
+    def broke_off(self) -> bool:
+        """Tell whether the connection, whose end is the end of the body, ended in an error (RFC 9112 8)."""
+        return self.closed is not None and self.closed.done() and self.closed.exception() is not None
 
     @property
     def progress(self) -> Progress:
@@ -114,7 +125,15 @@ class _Response(ClientResponse):
             exchange.received_before = _bytes_received(transport)
             name = transport.get_extra_info("peername")
             exchange.peer = name[0] if isinstance(name, tuple) else None
-        return await super().start(connection)
+        protocol = connection.protocol
+        await super().start(connection)
+        framed = "Content-Length" in self.headers or "Transfer-Encoding" in self.headers
+        if exchange is not None and protocol is not None and not framed:
+            exchange.closed = protocol.closed
+            if exchange.closed is not None:
+                # Whoever leaves a body unread never asks how its connection ended.
+                exchange.closed.add_done_callback(asyncio.Future.exception)
+        return self
 
 
 class FetchClient:
@@ -145,6 +164,7 @@ class FetchClient:
             self._ssl.load_verify_locations(extra_ca_file)
         self._connections = connections
         self._session: ClientSession | None = None
+        self._watch = _WireWatch()
 
     async def __aenter__(self) -> "FetchClient":
         resolver = GuardedResolver(self._addresses, self._hosts, self._nameservers)
@@ -166,9 +186,12 @@ class FetchClient:
             trust_env=False,
             response_class=_Response,
         )
+        # aiohttp would repeat a failed request by itself, at once and unpaced; trying again is for us to decide.
+        self._session._retry_connection = False
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        self._watch.stop()
         if self._session is not None:
             await self._session.close()
             await self._resolver.close()
@@ -201,7 +224,6 @@ class FetchClient:
                 if not walk.hops:
                     walk.request_at = self._clock.now()
                 exchange = await self._exchange(walk, budget_s)
-                walk.last = exchange
                 budget_s -= self._clock.monotonic() - began
             if exchange.status not in _REDIRECTS:
                 return exchange
@@ -210,11 +232,15 @@ class FetchClient:
                 raise Fault(Outcome.UNREACHABLE, "timeout_total", "the redirects took too long")
 
     async def _exchange(self, walk: "_Walk", budget_s: float) -> _Exchange:
-        """Make one request, and a second one when the connection failed before any answer."""
+        """Make one request, and a second one when the connection failed before any answer, within one deadline."""
+        ends = self._clock.monotonic() + budget_s
         try:
             return await self._attempt(walk, budget_s)
         except ConnectionFault as first:
             fault = first
+        pause_s = _RETRY_WAIT_S[0] + self._clock.chance() * (_RETRY_WAIT_S[1] - _RETRY_WAIT_S[0])
+        if self._clock.monotonic() + pause_s >= ends:
+            raise Fault(Outcome.UNREACHABLE, fault.reason, fault.detail)
         retrying = AsyncRetrying(
             stop=stop_after_attempt(_ATTEMPTS - 1),
             wait=wait_random(*_RETRY_WAIT_S),
@@ -222,11 +248,11 @@ class FetchClient:
             sleep=self._clock.sleep,
             reraise=True,
         )
-        await self._clock.sleep(_RETRY_WAIT_S[0] + self._clock.chance() * (_RETRY_WAIT_S[1] - _RETRY_WAIT_S[0]))
+        await self._clock.sleep(pause_s)
         try:
             async for attempt in retrying:
                 with attempt:
-                    return await self._attempt(walk, budget_s)
+                    return await self._attempt(walk, ends - self._clock.monotonic())
         except ConnectionFault as last:
             fault = last
         raise Fault(Outcome.UNREACHABLE, fault.reason, fault.detail)
@@ -234,12 +260,14 @@ class FetchClient:
     async def _attempt(self, walk: "_Walk", budget_s: float) -> _Exchange:
         if self._session is None:
             raise RuntimeError("the client is used before it is entered")
-        exchange = _Exchange(max_wire=walk.request.max_size * _WIRE_FACTOR + _WIRE_SLACK)
+        exchange = walk.last = _Exchange(max_wire=walk.request.max_size * _WIRE_FACTOR + _WIRE_SLACK)
         token = _exchange.set(exchange)
-        watch = _WireWatch(exchange)
+        self._watch.add(exchange)
         try:
-            async with asyncio.timeout(budget_s):
-                await self._request(self._session, walk, exchange)
+            await self._request(self._session, walk, exchange, budget_s)
+            if exchange.flooded:
+                # A body that ends with the connection looks whole when the watch has cut it.
+                raise flood()
         except TimeoutError as error:
             raise translate_timeout(exchange.progress, error) from None
         except aiohttp.ClientError as error:
@@ -247,16 +275,22 @@ class FetchClient:
         except (OSError, ValueError) as error:
             raise Fault(Outcome.UNREACHABLE, "protocol_error", detail_of(error)) from None
         finally:
-            watch.stop()
+            self._watch.discard(exchange)
             _exchange.reset(token)
         return exchange
 
-    async def _request(self, session: ClientSession, walk: "_Walk", exchange: _Exchange) -> None:
-        async with asyncio.timeout(self._limits.headers.total_seconds()) as deadline:
+    async def _request(self, session: ClientSession, walk: "_Walk", exchange: _Exchange, budget_s: float) -> None:
+        """Send the request and read the answer: its head within one deadline, all of it within the budget."""
+        ends = asyncio.get_running_loop().time() + budget_s
+        async with asyncio.timeout(min(self._limits.headers.total_seconds(), budget_s)) as deadline:
             response = await session.get(
                 URL(walk.url, encoded=True), headers=walk.request_headers(), allow_redirects=False
             )
-            deadline.reschedule(None)
+            deadline.reschedule(ends)
+            await self._read(response, walk, exchange)
+
+    @staticmethod
+    async def _read(response: ClientResponse, walk: "_Walk", exchange: _Exchange) -> None:
         try:
             exchange.status = response.status
             exchange.headers = _fields(response)
@@ -268,14 +302,18 @@ class FetchClient:
                     max_size=request.max_size,
                     truncate=request.truncate,
                 )
+                if exchange.broke_off:
+                    raise Fault(Outcome.UNREACHABLE, "incomplete", "the connection broke off")
+            else:
+                await skip_body(response)
         except BaseException:
             response.close()
             raise
-        # An unread body (errors, redirects, cut pages) would have to be drained to reuse the connection.
-        if not response.content.at_eof():
-            response.close()
-        else:
+        # What is left unread would have to be drained before the connection could serve another request.
+        if response.content.at_eof():
             response.release()
+        else:
+            response.close()
 
     def _conclude(self, walk: "_Walk", exchange: _Exchange) -> Observation:
         now = self._clock.now()
@@ -319,7 +357,11 @@ class _Walk:
         if not location:
             raise Fault(Outcome.UNREACHABLE, "protocol_error", f"{status} without Location")
         self.hops.append(Hop(self.url, status))
-        target = _target(self.url, location)
+        try:
+            target = resolve(self.url, location)
+        except BadUrl as error:
+            shown = shorten(quote(location, safe=_URL_CHARACTERS))
+            raise Fault(Outcome.REFUSED, "url", f"redirected to {shown}, expected {error}") from None
         if self.url.startswith("https:") and target.startswith("http:"):
             raise Fault(Outcome.REFUSED, "redirect_downgrade", f"from https to {shorten(target)}")
         if any(hop.url == target for hop in self.hops):
@@ -343,6 +385,7 @@ class _Walk:
             wire_size=exchange.body.wire_size,
             truncated=exchange.body.truncated,
             peer=exchange.peer,
+            robots=self.request.robots,
         )
 
     def missed(self, outcome: Outcome, reason: str, detail: str, now: datetime) -> Observation:
@@ -361,31 +404,46 @@ class _Walk:
             conditions=self.request.conditions,
             wire_size=last.body.wire_size,
             peer=last.peer,
+            robots=self.request.robots,
         )
 
 
 class _WireWatch:
-    """Ends an answer that sends without end and without payload: 1xx floods, chunk extensions, endless headers.
+    """Ends answers that send without end and without payload: 1xx floods, chunk extensions, endless headers.
 
-    The kernel's counter sees every byte; where there is none, the deadline alone bounds the exchange.
+    The kernel's counter sees every byte; where there is none, the deadline alone bounds an exchange. One timer looks
+    at all exchanges under way.
     """
 
-    def __init__(self, exchange: _Exchange) -> None:
-        self._exchange = exchange
-        self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
+    def __init__(self) -> None:
+        self._exchanges: dict[int, _Exchange] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, exchange: _Exchange) -> None:
+        """Look at an exchange from now on."""
+        self._exchanges[id(exchange)] = exchange
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
+
+    def discard(self, exchange: _Exchange) -> None:
+        """Look at an exchange no longer."""
+        self._exchanges.pop(id(exchange), None)
 
     def stop(self) -> None:
-        self._timer.cancel()
+        """Stop looking."""
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _look(self) -> None:
-        exchange = self._exchange
-        if exchange.transport is not None and exchange.received_before is not None:
+        for exchange in self._exchanges.values():
+            if exchange.transport is None or exchange.received_before is None:
+                continue
             received = _bytes_received(exchange.transport)
             if received is not None and received - exchange.received_before > exchange.max_wire:
                 exchange.flooded = True
                 exchange.transport.abort()
-                return
-        self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look)
+        again = bool(self._exchanges)
+        self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look) if again else None
 
 
 def _bytes_received(transport: asyncio.Transport) -> int | None:
@@ -411,11 +469,3 @@ def _fields(response: ClientResponse) -> dict[str, str]:
             value = _SURROGATE.sub("\ufffd", value)
         fields[key] = f"{fields[key]}, {value}" if key in fields else value
     return fields
-
-
-def _target(base: str, location: str) -> str:
-    """Resolve a Location; what cannot be a URL is left as it is, for the scope to refuse."""
-    try:
-        return urljoin(base, location.strip()).partition("#")[0]
-    except ValueError:
-        return location

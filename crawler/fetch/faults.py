@@ -1,5 +1,6 @@
 """Why a fetch ended early, in our words. These end as values; nothing of this leaves `fetch`."""
 
+import os
 import re
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from crawler.fetch.guard import RefusedAddress
 from index.documents import Outcome
 
 LONGEST_DETAIL = 300
+# Where the messages of the HTTP parser begin to quote what they stumbled over.
+_QUOTATION = re.compile(r":\n|: (?:bytearray\()?b['\"]")
 
 
 class ConnectionFault(Exception):
@@ -52,10 +55,15 @@ def meaning(status: int) -> tuple[Outcome, str]:
     return Outcome.UNREACHABLE, f"unexpected_status_{status}"
 
 
+def flood() -> Fault:
+    """Say that more bytes came than any wanted body could need."""
+    return Fault(Outcome.TOO_LARGE, "flood", "bytes without end and without payload")
+
+
 def translate_timeout(progress: Progress, error: TimeoutError) -> Exception:
     """Name the deadline that passed; only a connection that never came is worth another try."""
     if progress.flooded:
-        return Fault(Outcome.TOO_LARGE, "flood", "bytes without end and without payload")
+        return flood()
     if progress.answered:
         return Fault(Outcome.UNREACHABLE, "timeout_body", "the body did not end in time")
     if progress.connected:
@@ -69,15 +77,15 @@ def translate(error: aiohttp.ClientError, progress: Progress) -> Exception:
     if isinstance(cause, RefusedAddress):
         return Fault(Outcome.REFUSED, "address", str(cause))
     if progress.flooded:
-        return Fault(Outcome.TOO_LARGE, "flood", "bytes without end and without payload")
+        return flood()
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return Fault(Outcome.UNREACHABLE, "tls", detail_of(error))
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return Fault(Outcome.UNREACHABLE, "dns", detail_of(error))
+        return Fault(Outcome.UNREACHABLE, "dns", error.strerror or "the name does not resolve")
     if isinstance(error, aiohttp.ServerTimeoutError):
         return ConnectionFault("timeout_connect", "no connection in time")
     if isinstance(error, aiohttp.ClientConnectorError):
-        return ConnectionFault("connect", detail_of(error))
+        return ConnectionFault("connect", os.strerror(error.errno) if error.errno else detail_of(error))
     if isinstance(error, aiohttp.InvalidURL):
         return Fault(Outcome.REFUSED, "url", "the address is not well formed")
     if isinstance(error, aiohttp.ClientPayloadError):
@@ -89,7 +97,9 @@ def translate(error: aiohttp.ClientError, progress: Progress) -> Exception:
 
 def detail_of(error: BaseException) -> str:
     """Say what an error says, without the bytes of the peer that some messages quote."""
-    return shorten(re.sub(r"[\x00-\x1f\x7f-\x9f]+", " ", str(error)).partition(":\n")[0])
+    text = error.message if isinstance(error, aiohttp.ClientResponseError) else str(error)
+    told = _QUOTATION.split(text, maxsplit=1)[0]
+    return shorten("".join(character if character.isprintable() else " " for character in told))
 
 
 def shorten(text: str) -> str:
