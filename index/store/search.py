@@ -40,6 +40,7 @@ from index.store.tables import (
     listing_bodies,
     listings,
     postings,
+    storable,
     words,
 )
 from index.terms import PUBLISHER_PATH, TYPE_IRI
@@ -223,7 +224,7 @@ def _scored(weights: _Weights, cutoff: float) -> Any:
 
 def _resolve(connection: Connection, text: str) -> list[int]:
     """Find the listings that a text names exactly: by identifier, by display name, or as `name@publisher`."""
-    stripped = text.strip()
+    stripped = storable(text.strip())
     if len(stripped) > 500:
         return []
     names = listings.c.folded_name == fold_name(stripped)
@@ -250,13 +251,14 @@ def _conditions(connection: Connection, wanted: Sequence[Constraint]) -> list[Co
     """Turn constraints into conditions on listings; None when one of them can match nothing."""
     conditions: list[ColumnElement[bool]] = []
     for constraint in wanted:
-        column = _NARROW.get(constraint.path.path)
+        path, values = storable(constraint.path.path), [storable(value) for value in constraint.values]
+        column = _NARROW.get(path)
         if column is not None:
-            if not constraint.values:
+            if not values:
                 return None
-            conditions.append(column.in_(constraint.values))
+            conditions.append(column.in_(values))
             continue
-        mine = (attributes.c.path == constraint.path.path) & attributes.c.value.in_(constraint.values)
+        mine = (attributes.c.path == path) & attributes.c.value.in_(values)
         ids = list(connection.execute(select(attributes.c.id).where(mine, attributes.c.entry_count > 0)).scalars())
         if not ids:
             return None
@@ -282,7 +284,7 @@ def explore(connection: Connection, question: Question, fields: Sequence[tuple[s
     matched = None if everything else _match(connection, question)
     if matched is None and not everything:
         return [Facet([], 0) for _ in fields]
-    return [_facet(connection, matched, path, limit, least) for path, limit, least in fields]
+    return [_facet(connection, matched, storable(path), limit, least) for path, limit, least in fields]
 
 
 def _facet(connection: Connection, matched: _Matched | None, path: str, limit: int, least: int) -> Facet:
@@ -371,12 +373,13 @@ def _directed(column: Any, order: ListOrder) -> Any:
 
 
 def _list_condition(clause: ListClause) -> ColumnElement[bool]:
+    texts = [storable(text) for text in clause.texts]
     if clause.field == "displayName":
-        return or_(*(listings.c.folded_name.contains(fold_name(text), autoescape=True) for text in clause.texts))
+        return or_(*(listings.c.folded_name.contains(fold_name(text), autoescape=True) for text in texts))
     if clause.field == "type":
-        return listings.c.type.in_(clause.texts)
+        return listings.c.type.in_(texts)
     if clause.field == "publisherId":
-        return listings.c.publisher.in_(clause.texts)
+        return listings.c.publisher.in_(texts)
     column = listings.c.first_seen_at if clause.field == "createdAfter" else listings.c.updated_at
     return column > clause.after
 
