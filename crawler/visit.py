@@ -267,7 +267,7 @@ class _Visit:
         watch = self._policy.page_watch if page else self._policy.manifest_watch
         size = self._policy.page_size if page else self._policy.manifest_size
         conditions = conditions_for(state, watch, self._clock.now(), ard.SURFACE_VERSION)
-        request = Request(state.url, size, conditions, truncate=page)
+        request = Request(state.url, size, conditions, truncate=page, robots=self._report.robots)
         observation = await self._client.fetch(request, self._approve, self._gate.spacing)
         again = observation.outcome is Outcome.NOT_MODIFIED and judge_304(state, observation) is not Verdict.CONFIRMED
         if again or (observation.status in (412, 428) and conditions):
@@ -292,7 +292,6 @@ class _Visit:
     # --- manifests ----------------------------------------------------------------------------------------------------
 
     async def _manifest(self, state: DocumentState, observation: Observation) -> DocumentVisit:
-        observation = replace(observation, robots=self._gate_reason(observation))
         if observation.outcome is Outcome.NOT_MODIFIED:
             return await self._manifest_confirmed(state, observation)
         if observation.outcome is Outcome.FETCHED:
@@ -394,7 +393,6 @@ class _Visit:
     # --- pages --------------------------------------------------------------------------------------------------------
 
     async def _page(self, state: DocumentState, observation: Observation) -> DocumentVisit:
-        observation = replace(observation, robots=self._gate_reason(observation))
         watch = self._policy.page_watch
         if observation.outcome is Outcome.NOT_MODIFIED:
             step = after_not_modified(state, observation, watch, self._clock.chance())
@@ -461,9 +459,6 @@ class _Visit:
             predecessor=state.mechanism in (Mechanism.PREDECESSOR_PATH, Mechanism.PREDECESSOR_LINK),
         )
 
-    def _gate_reason(self, observation: Observation) -> str:
-        return observation.reason if observation.outcome is Outcome.DISALLOWED else self._report.robots
-
     def _with_leads(self, visit: DocumentVisit) -> DocumentVisit:
         """Follow the leads of an answer: those of its header fields, which a 304 confirms, and those of its reading."""
         if visit.observation.outcome not in (Outcome.FETCHED, Outcome.NOT_MODIFIED):
@@ -474,6 +469,8 @@ class _Visit:
             leads.extend(leads_from_headers(visit.state.headers, visit.observation.final_url, most))
         if visit.reading is not None:
             leads.extend(visit.reading.leads)
+        elif not leads:
+            return visit
         complete = visit.reading is not None and visit.reading.complete
         return replace(visit, leads=self._take_leads(leads), leads_complete=complete)
 

@@ -8,6 +8,12 @@ from yarl import URL
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _LONGEST = 2048
+# A URL that is canonical already, as almost all are that we meet again; dot segments go the long way.
+_CANONICAL = re.compile(
+    r"(https?)://((?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*)(?::([1-9][0-9]{1,4}))?(/[A-Za-z0-9._~/-]*)",
+    re.ASCII,
+)
+_DOT_SEGMENT = re.compile(r"/\.{1,2}(?:/|$)")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
 
 
@@ -21,7 +27,16 @@ def canonical_url(text: str) -> str:
     Scheme and host become lower case, the default port and the fragment go, dot segments resolve, an empty path
     becomes `/`, a final dot of the host is dropped. Path case, query and trailing slashes stay. Raises BadUrl.
     """
-    return str(parse_url(text))
+    return text if is_canonical(text) else str(parse_url(text))
+
+
+def is_canonical(text: str) -> bool:
+    """Tell quickly that a URL is in canonical form; False means that it may not be."""
+    match = _CANONICAL.fullmatch(text) if len(text) <= _LONGEST else None
+    if match is None or "xn--" in text:
+        return False
+    port = int(match[3]) if match[3] else None
+    return port != _DEFAULT_PORTS[match[1]] and (port or 1) < 65536 and not _DOT_SEGMENT.search(match[4])
 
 
 def parse_url(text: str) -> URL:

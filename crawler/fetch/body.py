@@ -9,6 +9,8 @@ from aiohttp import ClientResponse
 from crawler.fetch.faults import Fault, detail_of
 from index.documents import Outcome
 
+_SKIPPED = 65_536
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
@@ -44,6 +46,15 @@ async def read_body(response: ClientResponse, content_encoding: str, *, max_size
     if decoder is not None:
         decoder.finish()
     return Body(b"".join(chunks), wire_size)
+
+
+async def skip_body(response: ClientResponse) -> None:
+    """Read past a body that nobody wants, if it is short: that is cheaper than a new connection."""
+    size = 0
+    async for chunk in response.content.iter_any():
+        size += len(chunk)
+        if size > _SKIPPED:
+            return
 
 
 def _decoder(encoding: str) -> "Gunzip | None":

@@ -1,8 +1,6 @@
 """Pacing: one request at a time to one origin, spaced; other origins are never held up."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -18,6 +16,38 @@ class _Lane:
     waiting: int = 0
 
 
+class _Turn:
+    """One turn at an origin, to be used with `async with`."""
+
+    __slots__ = ("_clock", "_lane", "_spacing_s")
+
+    def __init__(self, clock: Clock, lane: _Lane, spacing_s: float) -> None:
+        self._clock = clock
+        self._lane = lane
+        self._spacing_s = spacing_s
+        lane.waiting += 1
+
+    async def __aenter__(self) -> None:
+        lane = self._lane
+        try:
+            await lane.lock.acquire()
+        except BaseException:
+            lane.waiting -= 1
+            raise
+        try:
+            wait = lane.next_at - self._clock.monotonic()
+            if wait > 0:
+                await self._clock.sleep(wait)
+        except BaseException:
+            await self.__aexit__()
+            raise
+        lane.next_at = self._clock.monotonic() + self._spacing_s
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lane.lock.release()
+        self._lane.waiting -= 1
+
+
 class Limiter:
     """Turns at origins."""
 
@@ -25,20 +55,9 @@ class Limiter:
         self._clock = clock
         self._lanes: dict[str, _Lane] = {}
 
-    @asynccontextmanager
-    async def turn(self, origin: str, spacing: timedelta) -> AsyncIterator[None]:
+    def turn(self, origin: str, spacing: timedelta) -> "_Turn":
         """Wait for this origin's turn and hold it; the next turn starts no sooner than `spacing` after this one."""
-        lane = self._lane(origin)
-        lane.waiting += 1
-        try:
-            async with lane.lock:
-                wait = lane.next_at - self._clock.monotonic()
-                if wait > 0:
-                    await self._clock.sleep(wait)
-                lane.next_at = self._clock.monotonic() + spacing.total_seconds()
-                yield
-        finally:
-            lane.waiting -= 1
+        return _Turn(self._clock, self._lane(origin), spacing.total_seconds())
 
     def wait_s(self, origin: str) -> float:
         """Say how long a turn at this origin would have to wait now, in seconds."""

@@ -12,7 +12,7 @@ SHRINK = 0.5
 JITTER = 0.1
 _ABSENT_FIRST = timedelta(hours=1)
 _GONE_FIRST = timedelta(hours=24)
-_FAILED_FIRST = timedelta(minutes=5)
+FAILED_FIRST = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,9 @@ def next_after_absence(
     return now + (due - now) * (1 + JITTER * chance)
 
 
-def next_after_failure(now: datetime, failures: int, *, ceiling: timedelta, chance: float) -> datetime:
-    """Choose when to try again: exponential with jitter (H24). `failures` counts this one."""
-    wait = min(_FAILED_FIRST * (1 << min(failures - 1, 20)), ceiling)
+def next_after_failure(
+    now: datetime, failures: int, *, ceiling: timedelta, chance: float, first: timedelta = FAILED_FIRST
+) -> datetime:
+    """Choose when to try again: exponential with jitter, from `first` on (H24). `failures` counts this one."""
+    wait = min(first * (1 << min(failures - 1, 20)), ceiling)
     return now + wait * (0.5 + chance)

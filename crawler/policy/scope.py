@@ -10,7 +10,7 @@ import idna
 from yarl import URL
 
 from index.trust import has_known_suffix
-from index.urls import BadUrl, host_of, origin_of, parse_url
+from index.urls import BadUrl, host_of, is_canonical, origin_of, parse_url
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC_LABEL = re.compile(r"\d+|0x[0-9a-f]*")
@@ -79,6 +79,11 @@ class Scope:
 
     def check(self, text: str) -> Admitted | Refused:
         """Apply the grammar alone: scheme, no credentials, an honest host name, a port the operator knows."""
+        if is_canonical(text):
+            # The usual case, a plain address on an origin of the allowlist, passes every check below.
+            origin = origin_of(text)
+            if origin in self.origins and (self.allow_http or not origin.startswith("http:")):
+                return Admitted(text, origin)
         try:
             url = parse_url(text)
         except BadUrl as error:

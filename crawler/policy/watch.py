@@ -7,8 +7,10 @@ believed, when the copy turns stale and when a missing document counts as taken 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from crawler.policy.cadence import (
+    FAILED_FIRST,
     Range,
     interval_after_success,
     next_after_absence,
@@ -30,6 +32,7 @@ from index.documents import DocumentKind, DocumentState, Observation, Outcome
 # After so many 200s with the same bytes the entity tag is known to match nothing, as behind compressing servers.
 _INEFFECTIVE_AFTER = 3
 _DISTRUST = timedelta(days=7)
+_SOONEST_RETRY = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +118,10 @@ def after_content(
     ineffective = state.ineffective_streak + 1 if same and "If-None-Match" in observation.conditions else 0
     if ineffective == _INEFFECTIVE_AFTER:
         notes.append("revalidation_ineffective")
-    kept = replace(
+    headers = stored_headers(observation.headers)
+    after = replace(
         state,
-        headers=stored_headers(observation.headers),
+        **_success(state, observation, headers, rules, chance, changed=changed),
         digest=content.digest,
         content_digest=content.content_digest,
         length=content.length,
@@ -129,26 +133,34 @@ def after_content(
         ineffective_streak=ineffective,
         distrust_until=now + _DISTRUST if lied else state.distrust_until,
     )
-    return Step(_after_success(kept, observation, rules, chance, changed=changed), changed, notes=tuple(notes))
+    return Step(after, changed, notes=tuple(notes))
 
 
 def after_not_modified(state: DocumentState, observation: Observation, rules: WatchRules, chance: float) -> Step:
     """Remember a confirming 304: it is an observation, and it may refresh the stored fields."""
-    kept = replace(
+    headers = update_stored(state.headers, observation.headers)
+    after = replace(
         state,
-        headers=update_stored(state.headers, observation.headers),
+        **_success(state, observation, headers, rules, chance, changed=False),
         not_modified_streak=state.not_modified_streak + 1,
         ineffective_streak=0,
     )
-    return Step(_after_success(kept, observation, rules, chance, changed=False))
+    return Step(after)
 
 
-def _after_success(
-    state: DocumentState, observation: Observation, rules: WatchRules, chance: float, *, changed: bool
-) -> DocumentState:
+def _success(
+    state: DocumentState,
+    observation: Observation,
+    headers: dict[str, str],
+    rules: WatchRules,
+    chance: float,
+    *,
+    changed: bool,
+) -> dict[str, Any]:
+    """Give the members that every success renews."""
     now = observation.response_at
     fresh = freshness(
-        state.headers,
+        headers,
         200,
         request_at=observation.request_at,
         response_at=now,
@@ -160,19 +172,19 @@ def _after_success(
     )
     # robots.txt has no schedule of its own; it is looked at before each visit once it is stale.
     scheduled = state.kind is not DocumentKind.ROBOTS
-    return replace(
-        _attempted(state, observation),
-        confirmed_at=now,
-        fresh_until=fresh_until,
-        interval=interval,
-        next_fetch_at=next_after_success(now, interval, fresh_until, allowed=rules.allowed, chance=chance)
-        if scheduled
-        else None,
-        failures=0,
-        failing_since=None,
-        absences=0,
-        absent_since=None,
-    )
+    next_fetch_at = next_after_success(now, interval, fresh_until, allowed=rules.allowed, chance=chance)
+    return {
+        **_attempt(state, observation),
+        "headers": headers,
+        "confirmed_at": now,
+        "fresh_until": fresh_until,
+        "interval": interval,
+        "next_fetch_at": next_fetch_at if scheduled else None,
+        "failures": 0,
+        "failing_since": None,
+        "absences": 0,
+        "absent_since": None,
+    }
 
 
 def after_absence(state: DocumentState, observation: Observation, rules: WatchRules, chance: float) -> Step:
@@ -190,15 +202,9 @@ def after_absence(state: DocumentState, observation: Observation, rules: WatchRu
     confirmed = gone or (
         absent_since is not None and absences >= rules.removal_sightings and now - absent_since >= rules.removal_period
     )
-    fresh = freshness(
-        observation.headers,
-        observation.status or 404,
-        request_at=observation.request_at,
-        response_at=now,
-        default=timedelta(0),
-    )
     after = replace(
-        _attempted(state, observation),
+        state,
+        **_attempt(state, observation),
         absences=absences,
         absent_since=absent_since,
         failures=0,
@@ -210,7 +216,7 @@ def after_absence(state: DocumentState, observation: Observation, rules: WatchRu
             now,
             absences,
             gone=gone,
-            fresh_until=fresh.fresh_until(now) if fresh.explicit else None,
+            fresh_until=_stated_freshness(observation),
             ceiling=rules.absent_ceiling,
             chance=chance,
         ),
@@ -222,7 +228,9 @@ def after_failure(state: DocumentState, observation: Observation, rules: WatchRu
     """Remember a failure: nothing is removed, what is held turns stale, the next try waits longer."""
     now = observation.response_at
     failures = state.failures + 1
-    next_fetch_at = next_after_failure(now, failures, ceiling=rules.failure_ceiling, chance=chance)
+    # Where the operator wants a document watched more closely than that, a failure is tried again as soon.
+    first = min(FAILED_FIRST, max(rules.allowed.floor, _SOONEST_RETRY))
+    next_fetch_at = next_after_failure(now, failures, ceiling=rules.failure_ceiling, chance=chance, first=first)
     waiting_for_robots = observation.reason == "robots_unreachable"
     if observation.outcome in (Outcome.WITHHELD, Outcome.DISALLOWED, Outcome.REFUSED) and not waiting_for_robots:
         # An answer, though not the one we want: asking again soon would be rude and useless.
@@ -232,7 +240,8 @@ def after_failure(state: DocumentState, observation: Observation, rules: WatchRu
     if observation.retry_after is not None:
         next_fetch_at = max(next_fetch_at, now + observation.retry_after)
     after = replace(
-        _attempted(state, observation),
+        state,
+        **_attempt(state, observation),
         failures=failures,
         failing_since=state.failing_since or now,
         next_fetch_at=None if state.kind is DocumentKind.ROBOTS else next_fetch_at,
@@ -240,14 +249,29 @@ def after_failure(state: DocumentState, observation: Observation, rules: WatchRu
     return Step(after)
 
 
-def _attempted(state: DocumentState, observation: Observation) -> DocumentState:
-    return replace(
-        state,
-        outcome=observation.outcome,
-        reason=observation.reason,
-        detail=observation.detail,
-        status=observation.status,
-        attempted_at=observation.response_at,
-        final_url=observation.final_url or state.url,
-        hops=observation.hops,
+def _stated_freshness(observation: Observation) -> datetime | None:
+    """Give the end of the freshness that a negative answer states for itself."""
+    if "cache-control" not in observation.headers and "expires" not in observation.headers:
+        return None
+    now = observation.response_at
+    fresh = freshness(
+        observation.headers,
+        observation.status or 404,
+        request_at=observation.request_at,
+        response_at=now,
+        default=timedelta(0),
     )
+    return fresh.fresh_until(now) if fresh.explicit else None
+
+
+def _attempt(state: DocumentState, observation: Observation) -> dict[str, Any]:
+    """Give the members that every look renews."""
+    return {
+        "outcome": observation.outcome,
+        "reason": observation.reason,
+        "detail": observation.detail,
+        "status": observation.status,
+        "attempted_at": observation.response_at,
+        "final_url": observation.final_url or state.url,
+        "hops": observation.hops,
+    }
