@@ -12,6 +12,7 @@ from index.store.frontier import Claim
 from index.store.writer import Tally
 
 _BUSY_WAIT_S = 0.5
+_MOST_ROUNDS = 4
 
 
 @dataclass
@@ -59,8 +60,29 @@ async def crawl_once(
     done.
     """
     summary = CrawlSummary(tally=tally)
+    resting: set[str] = set()
+    named = await _visit_all(crew, origins, summary, resting, visits, progress)
+    for _ in range(_MOST_ROUNDS):
+        # What was found on an origin after its own visit has not been looked at yet.
+        named = await _visit_unseen(crew, sorted(named - resting), resting, visits)
+    return summary
+
+
+async def _visit_all(
+    crew: Crew,
+    origins: Sequence[str],
+    summary: CrawlSummary,
+    resting: set[str],
+    visits: int,
+    progress: Progress | None,
+) -> set[str]:
+    """Visit origins and those that leads name on the way; gives the ones that were named after their turn had come.
+
+    Those that asked for patience are added to `resting`.
+    """
     waiting = dict.fromkeys(origins)
     seen = set(waiting)
+    late: set[str] = set()
     claimed: list[Claim] = []
     running: set[asyncio.Task[VisitReport | None]] = set()
     try:
@@ -79,9 +101,10 @@ async def crawl_once(
                 continue
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                named = _count(summary, task.result()) - seen
-                seen.update(named)
-                waiting.update(dict.fromkeys(sorted(named)))
+                named = _count(summary, resting, task.result())
+                late |= (named & seen) - waiting.keys()
+                waiting.update(dict.fromkeys(sorted(named - seen)))
+                seen |= named
             if progress is not None:
                 progress(summary.visited + summary.crashed, len(seen))
     finally:
@@ -89,14 +112,37 @@ async def crawl_once(
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await crew.release(claimed)
-    return summary
+    return late
 
 
-def _count(summary: CrawlSummary, report: VisitReport | None) -> set[str]:
+async def _visit_unseen(crew: Crew, origins: Sequence[str], resting: set[str], visits: int) -> set[str]:
+    """Look at documents that nobody has looked at; gives the origins that these named in turn."""
+    named: set[str] = set()
+    for start in range(0, len(origins), visits):
+        claims = await crew.claim(visits, origins[start : start + visits])
+        await crew.release([claim for claim in claims if not _has_unseen(claim)])
+        for report in await asyncio.gather(*(crew.visit(claim) for claim in claims if _has_unseen(claim))):
+            if report is not None:
+                named |= report.owners
+                _rest(resting, report)
+    return named
+
+
+def _has_unseen(claim: Claim) -> bool:
+    return any(state.attempted_at is None for state in claim.states.values())
+
+
+def _rest(resting: set[str], report: VisitReport) -> None:
+    if report.wait is not None:
+        resting.add(report.origin)
+
+
+def _count(summary: CrawlSummary, resting: set[str], report: VisitReport | None) -> set[str]:
     if report is None:
         summary.crashed += 1
         return set()
     summary.visited += 1
     summary.failed += report.failed
     summary.disallowed += report.robots == "robots_unreachable"
+    _rest(resting, report)
     return report.owners
