@@ -118,22 +118,38 @@ def search(connection: Connection, question: Question, size: int, after: tuple[i
     matched = _match(connection, question)
     if matched is None:
         return SearchPage()
+    rows = connection.execute(_page(matched, size, after)).all()
+    more = len(rows) > size
+    hits = [_hit(row, matched.total) for row in rows[:size]]
+    return SearchPage(hits, (rows[size - 1].strength, rows[size - 1].identifier) if more else None)
+
+
+def search_statement(connection: Connection, question: Question, size: int) -> Select[Any] | None:
+    """Give the one statement that answers a first page, for those who measure it; None when nothing can match."""
+    matched = _match(connection, question)
+    return None if matched is None else _page(matched, size, None)
+
+
+def _page(matched: _Matched, size: int, after: tuple[int, str] | None) -> Select[Any]:
+    """Choose the page among narrow rows, then fetch the wide parts of its few entries."""
     strength, identifier = matched.rows.c.strength, listings.c.identifier
-    query: Select[Any] = (
-        select(identifier, strength, listing_bodies.c.projection, documents.c.failing_since)
+    chosen = (
+        select(listings.c.id, identifier, listings.c.document_id, strength)
         .select_from(matched.rows)
         .join(listings, listings.c.id == matched.rows.c.listing_id)
-        .join(listing_bodies, listing_bodies.c.listing_id == listings.c.id)
-        .outerjoin(documents, documents.c.id == listings.c.document_id)
         .order_by(desc(strength), identifier)
         .limit(size + 1)
     )
     if after is not None:
-        query = query.where(or_(strength < after[0], and_(strength == after[0], identifier > after[1])))
-    rows = connection.execute(query).all()
-    more = len(rows) > size
-    hits = [_hit(row, matched.total) for row in rows[:size]]
-    return SearchPage(hits, (rows[size - 1].strength, rows[size - 1].identifier) if more else None)
+        chosen = chosen.where(or_(strength < after[0], and_(strength == after[0], identifier > after[1])))
+    page = chosen.subquery("page")
+    return (
+        select(page.c.identifier, page.c.strength, listing_bodies.c.projection, documents.c.failing_since)
+        .select_from(page)
+        .join(listing_bodies, listing_bodies.c.listing_id == page.c.id)
+        .outerjoin(documents, documents.c.id == page.c.document_id)
+        .order_by(desc(page.c.strength), page.c.identifier)
+    )
 
 
 def _hit(row: Row[Any], total: int) -> Hit:

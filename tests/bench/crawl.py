@@ -27,6 +27,7 @@ ENTRIES = 4
 VISITS = 100
 ROUNDS = 3
 _PATHS = ("/robots.txt", "/.well-known/ard.json", "/", "/.well-known/ai-catalog.json")
+_RUNS = (("bare, first", "bare"), ("crawl, first", "crawl"), ("bare, 304", "bare304"), ("crawl, 304", "crawl"))
 
 
 def bench_crawl() -> None:
@@ -60,7 +61,7 @@ def _compare(scheme: str, port: int, authority: Path) -> None:
     results: dict[str, list[dict[str, float]]] = {}
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(prefix="ardvark-bench-") as folder:
-            for name, mode in (("bare, first", "bare"), ("crawl, first", "crawl"), ("bare, 304", "bare304"), ("crawl, 304", "crawl")):
+            for name, mode in _RUNS:
                 arguments = [mode, scheme, str(port), str(authority), folder]
                 command = [sys.executable, "-m", "tests.bench.crawl", *arguments]
                 output = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -93,7 +93,7 @@ async def _serve(folder: Path, entries: int) -> None:
     context.load_cert_chain(folder / "server.pem")
     plain = await loop.create_server(_Server, "127.0.0.1", 0, backlog=4096)
     secure = await loop.create_server(_Server, "127.0.0.1", 0, ssl=context, backlog=4096)
-    print(plain.sockets[0].getsockname()[1], secure.sockets[0].getsockname()[1], flush=True)  # noqa: T201
+    print(plain.sockets[0].getsockname()[1], secure.sockets[0].getsockname()[1], flush=True)
     # The parent closes our standard input when it is done with us.
     await loop.run_in_executor(None, sys.stdin.read)
 
