@@ -19,14 +19,18 @@ from index.records import Problem, Severity, pointer_step
 
 MAX_SAFE_INTEGER = 2**53 - 1
 _BOM = b"\xef\xbb\xbf"
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+# A string that never ends counts to the end of the text; looking for its start again would cost quadratic time.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _CONSTANT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(-?Infinity|NaN)', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _WHITESPACE = re.compile(r"[ \t\n\r]*")
 _LONGEST_NUMBER = 400
-_scan_once: Callable[[str, int], tuple[Any, int]] = json.scanner.make_scanner(json.JSONDecoder())  # type: ignore[attr-defined]
+_POINTER_INDEX = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
+# Finds where a value ends. Its numbers stay text: Python refuses to convert a very long one.
+_decoder = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
+_scan_once: Callable[[str, int], tuple[Any, int]] = json.scanner.make_scanner(_decoder)  # type: ignore[attr-defined]
 
 
 class MalformedJson(Exception):
@@ -124,15 +128,17 @@ def _check_depth(body: bytes, max_depth: int) -> None:
     if body.count(b"[") + body.count(b"{") <= max_depth:
         return
     brackets = _STRING.sub(b"", body).translate(None, _NOT_BRACKETS)
+    rest = brackets
     for _ in range(max_depth):
-        if not brackets:
+        if not rest:
             return
-        brackets = brackets.replace(b"[]", b"").replace(b"{}", b"")
+        rest = rest.replace(b"[]", b"").replace(b"{}", b"")
+    # What is left is too deep, or does not pair up; then the parser says where.
     depth = deepest = 0
-    for bracket in brackets:
+    for bracket in brackets if rest else b"":
         depth += 1 if bracket in b"[{" else -1
         deepest = max(deepest, depth)
-    if deepest > 0:
+    if deepest > max_depth:
         raise MalformedJson("json.too_deep", f"the document nests deeper than {max_depth} levels")
 
 
@@ -171,7 +177,7 @@ def _faults(value: Any, watch: _Watch) -> Iterator[Problem]:
                 yield Problem(
                     "json.duplicate_member",
                     Severity.WARNING,
-                    pointer + pointer_step(name),
+                    pointer if _LONE_SURROGATE.search(name) else pointer + pointer_step(name),
                     f"the member {json.dumps(name)} occurs twice; the last one counts",
                     "RFC 7493 2.3",
                 )
@@ -209,7 +215,10 @@ def canonical(value: Any, *, plain: bool = False) -> bytes:
     same bytes, as long as every name and text is in the basic plane, where UTF-8 and UTF-16 order agree.
     """
     if plain:
-        written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        try:
+            written = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        except orjson.JSONEncodeError:  # a lone surrogate, or nesting past its own bound
+            written = b"\xff"
         if written.isascii():
             return written
     try:
@@ -257,10 +266,15 @@ def place_of(text: str, pointer: str) -> tuple[int, int] | None:
     try:
         for step in pointer.split("/")[1:]:
             name = step.replace("~1", "/").replace("~0", "~")
-            position = _descend(text, position, int(name) if text[position] == "[" else name, _scan_once)
+            if text[position] not in "[{":
+                return None
+            is_index = text[position] == "["
+            if is_index and not _POINTER_INDEX.fullmatch(name):
+                return None
+            position = _descend(text, position, int(name) if is_index else name, _scan_once)
             if position < 0:
                 return None
-    except (ValueError, IndexError, StopIteration):
+    except (IndexError, StopIteration):
         return None
     return text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position)
 
@@ -271,13 +285,17 @@ def _skip(text: str, position: int) -> int:
 
 
 def _descend(text: str, position: int, step: str | int, scan: Any) -> int:
-    """Find the value of a member or element; of a member that occurs twice the last, as the parser does."""
+    """Find the value of a member or element, -1 without one; of a member that occurs twice the last, as the parser."""
     if isinstance(step, int):
         position = _skip(text, position + 1)
         for _ in range(step):
+            if text[position] == "]":
+                return -1
             _, position = scan(text, position)
-            position = _skip(text, _skip(text, position) + 1)
-        return position
+            position = _skip(text, position)
+            if text[position] == ",":
+                position = _skip(text, position + 1)
+        return -1 if text[position] == "]" else position
     found = -1
     position = _skip(text, position + 1)
     while text[position] != "}":
