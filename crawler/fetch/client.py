@@ -42,6 +42,7 @@ from index.urls import BadUrl, resolve
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SUCCESS = frozenset({200, 203})
+_OFF_THE_ALLOWLIST = frozenset({"not_allowlisted", "port"})
 _ACCEPT = "application/json, application/*+json;q=0.9, text/html;q=0.8, */*;q=0.5"
 _ATTEMPTS = 2
 _RETRY_WAIT_S = (0.2, 1.0)
@@ -216,7 +217,8 @@ class FetchClient:
             admitted = await approve(walk.url)
             if isinstance(admitted, Refused):
                 outcome = Outcome.DISALLOWED if admitted.reason.startswith("robots") else Outcome.REFUSED
-                reason = "redirect_offsite" if walk.hops and admitted.reason == "not_allowlisted" else admitted.reason
+                offsite = walk.hops and admitted.reason in _OFF_THE_ALLOWLIST
+                reason = "redirect_offsite" if offsite else admitted.reason
                 raise Fault(outcome, reason, admitted.detail)
             walk.url = admitted.url
             async with self._limiter.turn(admitted.origin, spacing(admitted.origin)):
