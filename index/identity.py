@@ -72,6 +72,7 @@ _ALIASES = {
 }
 REGISTRY_TYPE = "application/ai-registry+json"
 CATALOG_TYPE = "application/ai-catalog+json"
+_LONGEST_TYPE = 256
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _TYPE = re.compile(rf"\s*({_TOKEN})/({_TOKEN})\s*")
 _PARAMETER = re.compile(rf';\s*(?:({_TOKEN})\s*=\s*({_TOKEN}(?:[:/]{_TOKEN})*|"(?:[^"\\]|\\.)*"))?\s*')
@@ -83,7 +84,7 @@ def media_type(text: str) -> str | None:
 
     Names lower-case, parameters sorted, `charset` dropped, older names of ARD's types replaced by the current ones.
     """
-    match = _TYPE.match(text) if len(text) <= 256 else None
+    match = _TYPE.match(text) if len(text) <= _LONGEST_TYPE else None
     if match is None:
         return None
     position, parameters = match.end(), {}
@@ -105,8 +106,8 @@ def media_type(text: str) -> str | None:
 
 
 def canonical_type(text: str) -> str:
-    """Bring an entry's `type` to its canonical spelling; text that is no media type stays as it is, folded."""
-    return media_type(text) or text.strip().lower()
+    """Bring an entry's `type` to its canonical spelling; text that is no media type stays as it is, folded and cut."""
+    return media_type(text) or text.strip().lower()[:_LONGEST_TYPE]
 
 
 def essence(content_type: str | None) -> str:

@@ -45,6 +45,8 @@ _UNSUPPORTED_KEYWORDS = frozenset({"@import", "@propagate", "@type"})
 _NOT_INDEXED = frozenset(NAMESPACE + name for name in ("description", "representativeQueries"))
 _MAX_PAIRS = 200
 _MAX_DEPTH = 8
+# Both fit one index row of PostgreSQL (2704 bytes), whatever their characters are.
+_LONGEST_PATH = 256
 _LONGEST_VALUE = 256
 _MAX_DEFINITIONS = 500
 
@@ -202,7 +204,7 @@ def filter_path(key: str, context: Context) -> FilterPath:
     members; the rest is then a literal path. Any other key is one term as a whole, for IRIs contain dots.
     Raises UnsupportedKey for keywords and for texts that are searched and not compared.
     """
-    if not key or len(key) > _LONGEST_VALUE * 2:
+    if not key or len(key) > _LONGEST_PATH * 2:
         raise UnsupportedKey("a filter key is a term, an IRI or a dotted path")
     if key == PUBLISHER_PATH:
         return FilterPath(PUBLISHER_PATH)
@@ -219,22 +221,25 @@ def attributes(value: Mapping[str, Any], context: Context, publisher: str | None
     """Flatten an entry to the (path, value) pairs that filters and facets compare, without repeats.
 
     Arrays add no step, numbers and booleans take their JSON spelling, `type` its canonical one. Bounded in number,
-    depth and length; what is longer than a filter value can sensibly be is left to text search.
+    depth and length; what is longer than a filter can sensibly be is left to text search.
     """
     pairs: dict[tuple[str, str], None] = {}
     if publisher:
         pairs[PUBLISHER_PATH, publisher] = None
-    for path, scalar in _leaves(value, context):
+    if isinstance(value.get("type"), str):
+        # As the listing's own column has it: from the raw member, whatever the context makes of that name.
+        pairs[TYPE_IRI, canonical_type(value["type"])] = None
+    for path, text in _leaves(value, context):
         if len(pairs) >= _MAX_PAIRS:
             break
-        text = canonical_type(scalar) if path == TYPE_IRI else scalar
-        if len(text) <= _LONGEST_VALUE:
+        if path != TYPE_IRI and len(path) <= _LONGEST_PATH and len(text) <= _LONGEST_VALUE:
             pairs[path, text] = None
     return list(pairs)
 
 
 def _leaves(value: Mapping[str, Any], context: Context) -> Iterator[tuple[str, str]]:
-    for name, member in value.items():
+    # Single values first, so that no long list crowds them out.
+    for name, member in sorted(value.items(), key=lambda item: isinstance(item[1], list | Mapping)):
         iri = context.expand(name)
         if iri is None or iri.startswith("@") or iri in _NOT_INDEXED:
             continue

@@ -1,6 +1,7 @@
 """`POST /search`: what it accepts, what it finds, how it scores and pages (ARD 5.3.1, 5.3.2)."""
 
 import base64
+import random
 from typing import Any
 
 from tests.conftest import OpenCrawl
@@ -616,3 +617,28 @@ async def test_a_copy_that_cannot_be_confirmed_is_shown_as_stale(web: FakeWeb, o
         assert stale["@context"][0] == {"ex": "https://ex.example/#"}
         assert stale["@context"][1] == {"ardvark": "urn:ardvark:terms:"}
         assert stale["score"] == fresh["score"]
+
+
+async def test_no_length_of_a_published_name_or_value_breaks_the_index(web: FakeWeb, open_crawl: OpenCrawl) -> None:
+    """Random characters, because a database would compress others and hide its limit."""
+    acme = web.site("acme")
+    chance = random.Random(1)
+    long = "".join(chr(chance.randrange(0x10000, 0x20000)) for _ in range(9000))
+    acme.manifest(
+        entry("type", type=long),
+        entry("name", displayName=long),
+        entry("tags", tags=[long], capabilities=[long], version=long),
+        entry("member", **{long: "x", "ex:value": long, f"ex:{long[:255]}": long[:256]}),
+        entry("path", metadata={long: "x", "a": {long[:500]: {long[500:1000]: "y"}}, "b": long[:256]}),
+        entry("context", **{"@context": {"p": f"https://p.example/{long}#", long: "https://q.example/"}, "p:x": "z"}),
+        entry("url", url=f"https://acme.example/{'x' * 9000}"),
+        entry("plain"),
+    )
+    async with serving(open_crawl, acme) as registry:
+        found = await registry.names()
+        assert found == ["context", "member", "name", "path", "plain", "tags", "type"]
+        assert names(await registry.found("tool", filter={"metadata.b": long[:256]})) == {"path"}
+        assert await registry.found("tool", filter={"type": long}) == ["urn:air:acme.example:tool:type"]
+        assert sum((await registry.counts("type")).values()) == len(found)
+        for name in found:
+            assert (await registry.get(f"/api/v1/agents/urn:air:acme.example:tool:{name}")).status == 200
