@@ -67,7 +67,7 @@ _IPV6_NAME_TABLE = _table(_IPV6_NAMES)
 def closed_reason(address: str) -> str | None:
     """Say why an address is not public; None when it may be dialled by anybody.
 
-    Takes strict literals only: anything else, zone ids included, is `not an address`.
+    Takes strict literals only: anything else is `not an address`. What has a zone id is link-local.
     """
     try:
         parsed = ipaddress.ip_address(address)

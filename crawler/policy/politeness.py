@@ -23,8 +23,8 @@ def pause_between_requests(
     spacing = floor * slowdown
     if crawl_delay_s is None:
         return Pause(spacing)
-    asked = timedelta(seconds=min(math.ceil(crawl_delay_s), 366 * 86400)) if crawl_delay_s > 0 else timedelta(0)
+    asked = timedelta(seconds=min(math.ceil(crawl_delay_s), 366 * 86400))
     if asked > ceiling:
         return Pause(max(ceiling, spacing), capped=True)
     # A delay below our floor changes nothing, so its rounding must not either.
-    return Pause(spacing if timedelta(seconds=crawl_delay_s) <= spacing else asked)
+    return Pause(spacing if crawl_delay_s <= spacing.total_seconds() else asked)

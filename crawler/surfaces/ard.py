@@ -3,13 +3,14 @@
 A document is judged by its shape. The only demand on a manifest is an `entries` array; other root members are noise.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from crawler.surfaces.ard_entry import read_entry
 from crawler.surfaces.base import Bounds, Source
-from index.identity import CATALOG_TYPE, parse_urn, version_key
+from index.identity import CATALOG_TYPE, canonical_type, parse_urn, version_key
 from index.records import Entry, Lead, Mechanism, Problem, Reading, Severity, Standing, pointer_step
 from index.strict_json import MalformedJson, ParsedJson, element_texts, member_text, parse
 from index.urls import BadUrl, resolve
@@ -20,18 +21,38 @@ PREDECESSOR_PATH = "/.well-known/ai-catalog.json"
 RELATION = "ard"
 PREDECESSOR_RELATION = "ai-catalog"
 _MAJOR = 1
+_MOST_ROOT_FAULTS = 20
+
+
+class _Located:
+    """The faults that the JSON gate found in a document, by place; hostile documents have very many of them."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self._problems = sorted(problems, key=lambda problem: problem.pointer)
+        self._pointers = [problem.pointer for problem in self._problems]
+
+    def within(self, place: str) -> list[Problem]:
+        """Give the faults at a place and below it."""
+        at = slice(bisect_left(self._pointers, place), bisect_right(self._pointers, place))
+        # "0" follows "/" in every order of characters, so this is the range of what starts with "<place>/".
+        below = slice(bisect_left(self._pointers, place + "/"), bisect_left(self._pointers, place + "0"))
+        return self._problems[at] + self._problems[below]
+
+    def outside(self, place: str) -> list[Problem]:
+        """Give the faults that are not below a place."""
+        return [problem for problem in self._problems if not problem.pointer.startswith(place + "/")]
 
 
 @dataclass(slots=True)
 class _Catalog:
     """A manifest being read: what all its levels share."""
 
-    parsed: ParsedJson
     source: Source
     bounds: Bounds
-    located: tuple[Problem, ...]
+    located: _Located
     entries: list[Entry] = field(default_factory=list)
     leads: list[Lead] = field(default_factory=list)
+    leads_left_out: int = 0
     problems: list[Problem] = field(default_factory=list)
     complete: bool = True
 
@@ -55,15 +76,15 @@ def read_manifest(body: bytes, source: Source, bounds: Bounds) -> Reading:
 def read_parsed(parsed: ParsedJson, source: Source, bounds: Bounds) -> Reading:
     """Read a parsed document."""
     value = parsed.value
-    located = tuple(problem for problem in parsed.problems if problem.pointer)
-    catalog = _Catalog(parsed, source, bounds, located, problems=[p for p in parsed.problems if not p.pointer])
+    located = _Located(problem for problem in parsed.problems if problem.pointer)
+    catalog = _Catalog(source, bounds, located, problems=[p for p in parsed.problems if not p.pointer])
     if isinstance(value, dict) and "entries" in value:
         kind = "manifest"
-        _read_root(catalog, value)
+        _read_root(catalog, value, parsed.text)
     elif isinstance(value, dict) and _looks_like_entry(value):
         kind = "entry"
         catalog.note("manifest.single_entry", Severity.WARNING, "", "the document is one bare entry", "ARD 5.1")
-        catalog.entries.append(read_entry(value, parsed.text.strip(), "", source, bounds, located=located))
+        catalog.entries.append(read_entry(value, parsed.text.strip(), "", source, bounds, located=located.within("")))
     else:
         kind = "unknown"
         catalog.complete = False
@@ -95,12 +116,12 @@ def read_in_page(scripts: Sequence[str], base_url: str, source: Source, bounds: 
                 problems.append(replace(error.problem(), severity=Severity.WARNING, pointer=pointer))
                 complete = False
             continue
-        faults = tuple(replace(problem, pointer=pointer + problem.pointer) for problem in parsed.problems)
+        faults = _Located(replace(problem, pointer=pointer + problem.pointer) for problem in parsed.problems)
         for node, raw, place, contexts in _nodes(parsed, pointer):
             if len(entries) >= bounds.entries:
                 complete = False
                 break
-            inside = tuple(fault for fault in faults if _is_within(fault.pointer, place))
+            inside = faults.within(place)
             entries.append(read_entry(node, raw, place, in_page, bounds, outer_context=contexts, located=inside))
     return Reading("page", tuple(_within_one_document(entries)), problems=tuple(problems), complete=complete)
 
@@ -110,7 +131,7 @@ def _looks_like_entry(value: Mapping[str, Any]) -> bool:
     return isinstance(identifier, str) and parse_urn(identifier) is not None
 
 
-def _read_root(catalog: _Catalog, root: Mapping[str, Any]) -> None:
+def _read_root(catalog: _Catalog, root: Mapping[str, Any], text: str) -> None:
     _check_spec_version(catalog, root)
     entries = root["entries"]
     if not isinstance(entries, list):
@@ -120,8 +141,11 @@ def _read_root(catalog: _Catalog, root: Mapping[str, Any]) -> None:
     if any(problem.severity is Severity.ERROR for problem in catalog.problems):
         catalog.complete = False
         return
-    _read_level(catalog, entries, ("entries",), catalog.source.depth)
+    _read_level(catalog, entries, element_texts(text, ("entries",)), "/entries", catalog.source.depth)
     _read_collections(catalog, root.get("collections"))
+    # A fault beside the entries is one of a member that ARD ignores.
+    for fault in catalog.located.outside("/entries")[:_MOST_ROOT_FAULTS]:
+        catalog.problems.append(replace(fault, severity=Severity.WARNING))
 
 
 def _check_spec_version(catalog: _Catalog, root: Mapping[str, Any]) -> None:
@@ -146,10 +170,8 @@ def _check_spec_version(catalog: _Catalog, root: Mapping[str, Any]) -> None:
         catalog.note("catalog.spec_version", Severity.WARNING, "/specVersion", "expected version 1.0", "AI Catalog")
 
 
-def _read_level(catalog: _Catalog, entries: Sequence[Any], path: tuple[str | int, ...], depth: int) -> None:
+def _read_level(catalog: _Catalog, entries: Sequence[Any], texts: Sequence[str], pointer: str, depth: int) -> None:
     """Read one array of entries; inline catalogs among them count as a level of their own."""
-    pointer = "".join(pointer_step(step) for step in path)
-    texts = element_texts(catalog.parsed.text, path) if entries else []
     for number, (value, raw) in enumerate(zip(entries, texts, strict=True)):
         if len(catalog.entries) >= catalog.bounds.entries:
             catalog.complete = False
@@ -162,14 +184,23 @@ def _read_level(catalog: _Catalog, entries: Sequence[Any], path: tuple[str | int
             )
             return
         place = f"{pointer}/{number}"
-        inside = tuple(fault for fault in catalog.located if _is_within(fault.pointer, place))
+        inside = _own_faults(value, place, catalog.located.within(place))
         entry = read_entry(value, raw, place, catalog.source, catalog.bounds, located=inside)
         if entry.standing is Standing.POINTER:
-            entry = _follow(catalog, entry, (*path, number), depth)
+            entry = _follow(catalog, entry, depth)
         catalog.entries.append(entry)
 
 
-def _follow(catalog: _Catalog, entry: Entry, path: tuple[str | int, ...], depth: int) -> Entry:
+def _own_faults(value: Any, place: str, inside: Sequence[Problem]) -> Sequence[Problem]:
+    """Leave to the entries of an inline catalog the faults that are theirs."""
+    type_ = value.get("type", value.get("mediaType")) if inside and isinstance(value, Mapping) else None
+    if not isinstance(type_, str) or canonical_type(type_) != CATALOG_TYPE:
+        return inside
+    nested = tuple(f"{place}/{member}/entries/" for member in ("data", "inline"))
+    return [problem for problem in inside if not problem.pointer.startswith(nested)]
+
+
+def _follow(catalog: _Catalog, entry: Entry, depth: int) -> Entry:
     """Turn the pointer to a nested catalog into a lead, or read it where it stands (AI Catalog, nesting)."""
     if depth >= catalog.bounds.nesting_depth:
         return _with_problem(
@@ -190,7 +221,8 @@ def _follow(catalog: _Catalog, entry: Entry, path: tuple[str | int, ...], depth:
             entry, "nesting.no_entries", Severity.WARNING, "the inline catalog has no entries array", "AI Catalog"
         )
     member = "data" if "data" not in entry.adapted else "inline"
-    _read_level(catalog, nested, (*path, member, "entries"), depth + 1)
+    texts = element_texts(entry.raw, (member, "entries"))
+    _read_level(catalog, nested, texts, f"{entry.pointer}/{member}/entries", depth + 1)
     return entry
 
 
@@ -221,7 +253,10 @@ def _read_collections(catalog: _Catalog, collections: Any) -> None:
 
 def _add_lead(catalog: _Catalog, url: str, pointer: str, depth: int) -> None:
     if len(catalog.leads) >= catalog.bounds.links:
-        catalog.note("nesting.too_many", Severity.WARNING, pointer, "no further catalogs are followed", "our bound")
+        catalog.leads_left_out += 1
+        if catalog.leads_left_out == 1:
+            message = f"only {catalog.bounds.links} catalogs are followed"
+            catalog.note("nesting.too_many", Severity.WARNING, pointer, message, "our bound")
         return
     source = catalog.source
     catalog.leads.append(
@@ -239,10 +274,6 @@ def _add_lead(catalog: _Catalog, url: str, pointer: str, depth: int) -> None:
 
 def _with_problem(entry: Entry, code: str, severity: Severity, message: str, clause: str) -> Entry:
     return replace(entry, problems=(*entry.problems, Problem(code, severity, entry.pointer, message, clause)))
-
-
-def _is_within(pointer: str, place: str) -> bool:
-    return pointer == place or pointer.startswith(place + "/")
 
 
 def _within_one_document(entries: Sequence[Entry]) -> Iterator[Entry]:
@@ -274,21 +305,21 @@ def _recency(entry: Entry) -> tuple[Any, ...]:
 
 
 def _nodes(parsed: ParsedJson, pointer: str) -> Iterator[tuple[Any, str, str, tuple[Any, ...]]]:
-    """Find the entry nodes of one script: value, text as published, place, and the contexts of what encloses it."""
-    stack: list[tuple[Any, tuple[str | int, ...], tuple[Any, ...]]] = [(parsed.value, (), ())]
+    """Find the entry nodes of one script: value, text as published, place, and the contexts of what encloses it.
+
+    Each text is cut out of the one that encloses it; cutting from the whole script would cost quadratic time.
+    """
+    stack: list[tuple[Any, str, str, tuple[Any, ...]]] = [(parsed.value, member_text(parsed.text, ()), pointer, ())]
     while stack:
-        value, path, contexts = stack.pop()
+        value, text, place, contexts = stack.pop()
         if isinstance(value, list):
-            stack.extend((item, (*path, index), contexts) for index, item in reversed(list(enumerate(value))))
+            items = zip(value, element_texts(text, ()), strict=True)
+            stack.extend(reversed([(*item, f"{place}/{index}", contexts) for index, item in enumerate(items)]))
         elif isinstance(value, dict):
             if _looks_like_entry(value):
-                yield value, _text_at(parsed, path), pointer + "".join(map(pointer_step, path)), contexts
+                yield value, text, place, contexts
                 continue
             inner = (*contexts, value["@context"]) if "@context" in value else contexts
             for name in ("entries", "@graph"):
                 if isinstance(value.get(name), list | dict):
-                    stack.append((value[name], (*path, name), inner))
-
-
-def _text_at(parsed: ParsedJson, path: tuple[str | int, ...]) -> str:
-    return member_text(parsed.text, path)
+                    stack.append((value[name], member_text(text, (name,)), place + pointer_step(name), inner))

@@ -6,8 +6,8 @@ cuts out the head and the JSON-LD scripts, and only those slices are parsed.
 
 import codecs
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -16,6 +16,7 @@ from index.urls import BadUrl, resolve
 _HEAD_BYTES = 65_536
 _HEAD_TAGS = 600
 _LONGEST_TAG = 4096
+_MAX_BASES = 20
 _MAX_SCRIPTS = 50
 _MAX_SCRIPT = 262_144
 _HEAD_ELEMENTS = frozenset(
@@ -58,13 +59,14 @@ def read_page(body: bytes, url: str, content_type: str | None, relations: frozen
     `url` is the final URL after redirects. Links in the body, in comments, `<template>` or `<noscript>` don't count.
     """
     text = decode(body, content_type)
-    head_end, scripts = _scan(text)
-    head = text[:head_end]
-    if not any(relation in head.lower() for relation in relations) and not scripts:
+    scan = _scan(text)
+    head = text[: scan.head_end]
+    has_links = any(relation in head.lower() for relation in relations)
+    if not has_links and not scan.scripts:
         return Page(url, (), ())
-    tree = LexborHTMLParser(head)
-    base_url = _base_url(tree, text, head_end, url)
-    return Page(base_url, tuple(_links(tree, base_url, relations)), scripts)
+    base_url = _base_url(scan.bases, url)
+    links = tuple(_links(LexborHTMLParser(head), base_url, relations)) if has_links else ()
+    return Page(base_url, links, tuple(scan.scripts))
 
 
 def decode(body: bytes, content_type: str | None) -> str:
@@ -73,16 +75,31 @@ def decode(body: bytes, content_type: str | None) -> str:
         return body[3:].decode("utf-8", "replace")
     stated = _CHARSET.search(content_type or "")
     meta = None if stated else _META_CHARSET.search(body[:1024])
-    name = (stated[1] if stated else meta[1].decode("ascii") if meta else "utf-8").lower()
-    if not _CODECS.fullmatch(name):
-        name = "utf-8"
-    return body.decode("cp1252" if name in ("iso-8859-1", "latin1", "latin-1") else name, "replace")
+    name = _codec((stated[1] if stated else meta[1].decode("ascii") if meta else "utf-8").lower())
+    # What calls itself Latin-1 is read as Windows-1252, as browsers do (Encoding 4.2).
+    return body.decode("cp1252" if name == "iso8859-1" else name, "replace")
 
 
-def _scan(text: str) -> tuple[int, tuple[str, ...]]:
-    """Walk the page once: where the head ends, and the texts of its JSON-LD scripts."""
+def _codec(label: str) -> str:
+    try:
+        return codecs.lookup(label).name if _CODECS.fullmatch(label) else "utf-8"
+    except LookupError:
+        return "utf-8"
+
+
+@dataclass(slots=True)
+class _Scan:
+    """What the scan of a page found: where its head ends, its base tags, the texts of its JSON-LD scripts."""
+
+    head_end: int = 0
+    bases: list[str] = field(default_factory=list)
+    scripts: list[str] = field(default_factory=list)
+
+
+def _scan(text: str) -> _Scan:
+    """Walk the page once, tag by tag."""
+    found = _Scan()
     head_end: int | None = None
-    scripts: list[str] = []
     templates = tags = position = 0
     while (match := _TAG.search(text, position)) is not None:
         if match[1]:
@@ -96,18 +113,24 @@ def _scan(text: str) -> tuple[int, tuple[str, ...]]:
         if head_end is None and _leaves_head(name, closing, start, tags, end - start):
             head_end = start
         if name == "template":
-            templates += -1 if closing else 1
+            templates = max(0, templates + (-1 if closing else 1))
+        if name == "base" and not closing and not templates and len(found.bases) < _MAX_BASES:
+            found.bases.append(text[start : min(end, start + _LONGEST_TAG)])
         if name in _TEXT_ELEMENTS and not closing:
             close = _END_TAGS[name].search(text, end)
             if close is None:
                 break
-            if name == "script" and not templates and len(scripts) < _MAX_SCRIPTS and _is_json_ld(text[start:end]):
-                scripts.append(text[end : close.start()][:_MAX_SCRIPT])
+            if (
+                name == "script"
+                and not templates
+                and len(found.scripts) < _MAX_SCRIPTS
+                and _is_json_ld(text[start:end])
+            ):
+                found.scripts.append(text[end : close.start()][:_MAX_SCRIPT])
             end = close.start()
         position = end
-    if head_end is None:
-        head_end = min(len(text), _HEAD_BYTES)
-    return head_end, tuple(scripts)
+    found.head_end = min(len(text), _HEAD_BYTES) if head_end is None else head_end
+    return found
 
 
 def _leaves_head(name: str, closing: bool, position: int, tags: int, length: int) -> bool:
@@ -146,10 +169,11 @@ def _is_json_ld(tag: str) -> bool:
     return type_.partition(";")[0].strip(_ASCII_SPACE).lower() == "application/ld+json"
 
 
-def _base_url(tree: LexborHTMLParser, text: str, head_end: int, url: str) -> str:
+def _base_url(tags: Sequence[str], url: str) -> str:
     """Take the first base element with an address; later ones and active schemes don't count (HTML 2.4.3)."""
-    for element in tree.css("base[href]"):
-        if _is_inert(element):
+    for tag in tags:
+        element = LexborHTMLParser(tag).css_first("base[href]")
+        if element is None:
             continue
         reference = (element.attributes.get("href") or "").strip(_ASCII_SPACE)
         if reference.lower().startswith(("data:", "javascript:")):

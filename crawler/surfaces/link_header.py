@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 _TARGET = re.compile(r"\s*<([^<>]*)>")
-_PARAMETER = re.compile(r'\s*;\s*([!#$%&\'*+.^_`|~0-9A-Za-z-]+)\*?\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s;,"]*))?')
+_PARAMETER = re.compile(r'\s*;\s*(?:([!#$%&\'*+.^_`|~0-9A-Za-z-]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s;,"]*))?)?')
+# What is left of a link after its parameters, or in the place of one; a comma inside quotes ends nothing.
+_REST = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)*+')
 _MAX_LINKS = 500
 
 
@@ -27,31 +29,22 @@ def parse_link_header(value: str) -> Iterator[Link]:
     position = 0
     for _ in range(_MAX_LINKS):
         target = _TARGET.match(value, position)
-        if target is None:
-            comma = _next_comma(value, position)
-            if comma < 0:
-                return
-            position = comma + 1
-            continue
-        parameters: dict[str, str] = {}
-        position = target.end()
-        while (parameter := _PARAMETER.match(value, position)) is not None:
-            position = parameter.end()
-            parameters.setdefault(parameter[1].lower(), _unquote(parameter[2] or ""))
-        yield Link(
-            reference=target[1].strip(),
-            relations=tuple(parameters.get("rel", "").lower().split()),
-            media_type=parameters.get("type"),
-            anchor=parameters.get("anchor"),
-        )
-        comma = _next_comma(value, position)
-        if comma < 0:
+        if target is not None:
+            parameters: dict[str, str] = {}
+            position = target.end()
+            while (parameter := _PARAMETER.match(value, position)) is not None:
+                position = parameter.end()
+                parameters.setdefault((parameter[1] or "").lower(), _unquote(parameter[2] or ""))
+            yield Link(
+                reference=target[1].strip(),
+                relations=tuple(parameters.get("rel", "").lower().split()),
+                media_type=parameters.get("type"),
+                anchor=parameters.get("anchor"),
+            )
+        rest = _REST.match(value, position)
+        position = (rest.end() if rest else position) + 1
+        if position > len(value):
             return
-        position = comma + 1
-
-
-def _next_comma(value: str, position: int) -> int:
-    return value.find(",", position)
 
 
 def _unquote(text: str) -> str:
