@@ -15,6 +15,7 @@ _HEURISTIC_STATUS = frozenset({200, 203, 204, 206, 300, 301, 308, 404, 405, 410,
 _HEURISTIC_FLOOR = timedelta(minutes=5)
 _HEURISTIC_CEILING = timedelta(hours=24)
 _CREDIBLE_SKEW = timedelta(days=1)
+_LONGEST = timedelta(seconds=MAX_DELTA_S)
 _STORED = (
     "age", "cache-control", "content-encoding", "content-language", "content-type", "date", "etag", "expires",
     "last-modified", "link", "pragma", "vary",
@@ -106,24 +107,28 @@ def parse_cache_control(value: str | None, *, pragma: str | None = None) -> Cach
 def _delta(found: Mapping[str, str | None], name: str) -> int | None:
     if name not in found:
         return None
-    text = found[name]
-    if text is None or not re.fullmatch(r"[0-9]+", text, re.ASCII):
-        return 0
+    return _seconds(found[name] or "") or 0
+
+
+def _seconds(text: str) -> int | None:
+    """Read delta-seconds; None when the text is none (RFC 9111 1.2.2)."""
+    if not re.fullmatch(r"[0-9]+", text, re.ASCII):
+        return None
     return MAX_DELTA_S if len(text) > 10 else min(int(text), MAX_DELTA_S)
 
 
 def parse_http_date(text: str | None) -> datetime | None:
-    """Read an HTTP date in any of its three forms, always as UTC (RFC 9110 5.6.7); None when it is none."""
+    """Read an HTTP date in any of its three forms, always as UTC (RFC 9110 5.6.7); None when it is none.
+
+    A year of two digits is one from 1969 to 2068.
+    """
     if text is None or len(text) > 64 or not re.match(r"[A-Za-z]{3,9},? ", text):
         return None
     parts = parsedate_tz(text)
     if parts is None:
         return None
-    year = parts[0]
-    if year < 100:
-        year += 1900 if year >= 70 else 2000
     try:
-        return datetime(year, *parts[1:5], min(parts[5], 59), tzinfo=UTC)
+        return datetime(*parts[:5], min(parts[5], 59), tzinfo=UTC)
     except (ValueError, OverflowError):
         return None
 
@@ -152,7 +157,7 @@ class Freshness:
         """Give the end of the time in which a failed revalidation may be answered from the copy (RFC 5861 4)."""
         if self.stale_if_error is None or not self.may_serve_stale:
             return None
-        return self.fresh_until(response_at) + self.stale_if_error
+        return response_at + min(self.lifetime - self.age + self.stale_if_error, _LONGEST)
 
 
 def freshness(
@@ -207,8 +212,7 @@ def _lifetime(
 def _age(headers: Headers, date: datetime, request_at: datetime, response_at: datetime) -> timedelta:
     """Compute the corrected initial age (RFC 9111 4.2.3)."""
     apparent = max(response_at - date, timedelta(0))
-    text = headers.get("age", "").strip()
-    stated = min(int(text), MAX_DELTA_S) if re.fullmatch(r"[0-9]{1,12}", text, re.ASCII) else 0
+    stated = _seconds(headers.get("age", "").strip()) or 0
     return max(apparent, timedelta(seconds=stated) + (response_at - request_at))
 
 
@@ -269,7 +273,7 @@ def judge_not_modified(sent: Mapping[str, str], stored: Headers, response: Heade
             return Verdict.INCONSISTENT
         return Verdict.CONFIRMED
     modified = response.get("last-modified")
-    if modified is not None and old is None and stored.get("last-modified") not in (None, modified):
+    if modified is not None and stored.get("last-modified") not in (None, modified):
         return Verdict.INCONSISTENT
     return Verdict.CONFIRMED
 
@@ -282,10 +286,9 @@ def update_stored(stored: Headers, response: Headers) -> dict[str, str]:
         for name, value in stored_headers(response).items()
         if name not in _NOT_UPDATED and name not in listed
     }
-    merged = {**stored, **fresh}
-    if "age" not in response:
-        merged.pop("age", None)  # the stored age was counted from the earlier response
-    return merged
+    # The stored age and date were those of the earlier response; a missing Date is the time of receipt.
+    kept = {name: value for name, value in stored.items() if name not in ("age", "date")}
+    return {**kept, **fresh}
 
 
 def parse_retry_after(value: str | None, *, date: datetime, ceiling: timedelta) -> timedelta | None:
