@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import structlog
+from structlog.tracebacks import ExceptionDictTransformer
 
 from config.settings import LoggingSettings
 
@@ -31,11 +32,7 @@ def configure_logging(settings: LoggingSettings, *, quiet: bool = False) -> None
     structlog.configure(
         processors=[
             *shared,
-            *(
-                [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
-                if console
-                else [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer(serializer=_json)]
-            ),
+            *([_console()] if console else [_tracebacks, structlog.processors.JSONRenderer(serializer=_json)]),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(file=sys.stderr),
@@ -47,9 +44,7 @@ def configure_logging(settings: LoggingSettings, *, quiet: bool = False) -> None
         structlog.stdlib.ProcessorFormatter(
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-                if console
-                else structlog.processors.JSONRenderer(serializer=_json),
+                _console() if console else structlog.processors.JSONRenderer(serializer=_json),
             ],
             foreign_pre_chain=shared,
         )
@@ -58,6 +53,14 @@ def configure_logging(settings: LoggingSettings, *, quiet: bool = False) -> None
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("apscheduler").setLevel(logging.ERROR)
+
+
+# Where a fault happened, without the values of local variables: they hold settings and foreign text.
+_tracebacks = structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False))
+
+
+def _console() -> structlog.dev.ConsoleRenderer:
+    return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback)
 
 
 def _json(value: Any, **_: Any) -> str:

@@ -36,7 +36,7 @@ def json_response(value: Any, *, status: int = 200, headers: dict[str, str] | No
         status=status,
         body=orjson.dumps(value),
         content_type="application/json",
-        headers={"Cache-Control": "no-store", **(headers or {})},
+        headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})},
     )
 
 

@@ -5,7 +5,7 @@ from aiohttp import web
 from config.errors import OperatorError
 from config.settings import Settings
 from index.api import agents, operations, search, wellknown
-from index.api.errors import ApiRunner, json_errors
+from index.api.errors import SERVER, ApiRunner
 from index.api.keys import DATABASE, SETTINGS, TOKENS
 from index.query import PageTokens
 from index.store.database import Database
@@ -20,8 +20,8 @@ def routes() -> list[web.RouteDef]:
         web.post(f"{BASE}/search", search.search),
         web.post(f"{BASE}/explore", search.explore),
         web.get(f"{BASE}/agents", agents.list_agents),
-        # The rest of the path, so that an encoded slash reaches the handler and gets its 400.
-        web.get(f"{BASE}/agents/{{identifier:.*}}", agents.retrieve_agent),
+        # The rest of the path, so that encoded slashes and line ends reach the handler and get their 400.
+        web.get(f"{BASE}/agents/{{identifier:(?s:.*)}}", agents.retrieve_agent),
         web.get(f"{BASE}/catalogs/{{number:[0-9]{{1,9}}}}.json", wellknown.catalog),
         web.get("/.well-known/ard.json", wellknown.manifest),
         web.get("/.well-known/ai-catalog.json", wellknown.manifest),
@@ -34,7 +34,7 @@ def routes() -> list[web.RouteDef]:
 
 async def make_app(settings: Settings, database: Database) -> web.Application:
     """Build the application; the database must be ready."""
-    app = web.Application(middlewares=[json_errors], client_max_size=settings.api.max_request_size)
+    app = web.Application(client_max_size=settings.api.max_request_size)
     app[DATABASE] = database
     app[SETTINGS] = settings
     app[TOKENS] = PageTokens(await database.read(token_secret))
@@ -44,8 +44,7 @@ async def make_app(settings: Settings, database: Database) -> web.Application:
 
 
 async def _name_server(_: web.Request, response: web.StreamResponse) -> None:
-    # The framework would name itself and the version of Python.
-    response.headers["Server"] = "ardvark"
+    response.headers["Server"] = SERVER
 
 
 class ApiServer:

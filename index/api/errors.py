@@ -1,6 +1,8 @@
 """One error shape for everything: `{"errorCode", "message"}` (ARD 5.3)."""
 
 import asyncio
+import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import orjson
@@ -11,6 +13,10 @@ from aiohttp.web_protocol import RequestHandler
 from index.query import InvalidArgument
 
 _log = structlog.get_logger("ardvark.api")
+# The framework would name itself and the version of Python.
+SERVER = "ardvark"
+_LONGEST_MESSAGE = 400
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 _CODES = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -49,34 +55,40 @@ def error_response(
     status: int, message: str, code: str | None = None, headers: dict[str, str] | None = None
 ) -> web.Response:
     """Write an error; none of them may be kept without asking again (ARD 5.3.4)."""
-    body = {"errorCode": code or _CODES.get(status, "INVALID_ARGUMENT"), "message": message}
+    body = {"errorCode": code or _CODES.get(status, "INVALID_ARGUMENT"), "message": message[:_LONGEST_MESSAGE]}
     return web.Response(
         status=status,
         body=orjson.dumps(body),
         content_type="application/json",
-        headers={"Cache-Control": "no-cache", **(headers or {})},
+        headers={"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", **(headers or {})},
     )
 
 
-@web.middleware
-async def json_errors(request: web.Request, handler: Any) -> web.StreamResponse:
+def json_errors(handle: Handler) -> Handler:
     """Turn every way a request can fail into the one shape, those of the framework included."""
-    try:
-        response: web.StreamResponse = await handler(request)
-    except InvalidArgument as error:
-        return error_response(400, str(error))
-    except ApiError as error:
-        headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
-        return error_response(error.status, error.message, error.code, headers)
-    except web.HTTPException as error:
-        headers = {name: value for name, value in error.headers.items() if name in ("Allow", "Location")}
-        return error_response(error.status, _MESSAGES.get(error.status, error.reason), None, headers)
-    except (asyncio.CancelledError, ConnectionError):
-        raise
-    except Exception:
-        _log.exception("api.failed", method=request.method, path=request.path)
-        return error_response(500, _MESSAGES[500])
-    return response
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await handle(request)
+        except InvalidArgument as error:
+            return error_response(400, str(error))
+        except ApiError as error:
+            headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+            return error_response(error.status, error.message, error.code, headers)
+        except web.HTTPException as error:
+            headers = {name: value for name, value in error.headers.items() if name in ("Allow", "Location")}
+            return error_response(error.status, _MESSAGES.get(error.status, error.reason), None, headers)
+        except web.RequestPayloadError:
+            response = error_response(400, "the request body is not what its header fields say")
+            response.force_close()  # where it ends is anyone's guess
+            return response
+        except (asyncio.CancelledError, ConnectionError):
+            raise
+        except Exception:
+            _log.exception("api.failed", method=request.method, path=request.path)
+            return error_response(500, _MESSAGES[500])
+
+    return answer
 
 
 class JsonErrorHandler(RequestHandler):
@@ -93,9 +105,14 @@ class JsonErrorHandler(RequestHandler):
             raise ConnectionError("the answer was already under way")
         if status >= 500:
             _log.error("api.failed", error=str(exc))
-        response = error_response(status, _MESSAGES.get(status, "the request is not well-formed HTTP"))
+        message = _MESSAGES.get(status, "the request is not well-formed HTTP")
+        response = error_response(status, message, headers={"Server": SERVER})
         response.force_close()
         return response
+
+    def log_exception(self, *_: Any, **__: Any) -> None:
+        """Note what ended a connection: the rest of a broken body, seldom a fault of ours."""
+        _log.warning("api.connection_failed", error=repr(sys.exception())[:200])
 
 
 class JsonErrorServer(web.Server):
@@ -106,10 +123,13 @@ class JsonErrorServer(web.Server):
 
 
 class ApiRunner(web.AppRunner):
-    """Runs an application so that even its protocol errors have the one shape."""
+    """Runs an application so that all its errors have the one shape, those outside its handlers included."""
 
     async def _make_server(self) -> web.Server:
         server = await super()._make_server()
         return JsonErrorServer(
-            server.request_handler, request_factory=server.request_factory, loop=server._loop, **server._kwargs
+            json_errors(server.request_handler),
+            request_factory=server.request_factory,
+            loop=server._loop,
+            **server._kwargs,
         )
