@@ -304,7 +304,9 @@ class _Visit:
             return DocumentVisit(step.state, observation, notes=step.notes)
         body = await self._shelf.load_body(state.digest or "")
         if body is None:
-            return DocumentVisit(step.state, observation, notes=step.notes)
+            # A copy that cannot be read is none, and a 304 confirms nothing then (RFC 9111 4.3.3).
+            lost = replace(state, digest=None)
+            return await self._manifest(lost, await self._fetch(lost, DocumentKind.MANIFEST))
         reading = await self._read(body, step.state, observation)
         return self._applied(step, observation, reading, None, held=state.held)
 

@@ -116,11 +116,13 @@ def parse(body: bytes, *, max_depth: int = 64) -> ParsedJson:
 
 
 def _decode(body: bytes) -> str:
+    # Plain text in UTF-16 passes for UTF-8 with NULs, which JSON cannot begin with.
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in body[:4]:
+        raise MalformedJson("json.encoding", "the text is UTF-16 or UTF-32; JSON is UTF-8")
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
-        name = "UTF-16" if body[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\x00" in body[:4] else "not UTF-8"
-        raise MalformedJson("json.encoding", f"the text is {name} at byte {error.start}; JSON is UTF-8") from None
+        raise MalformedJson("json.encoding", f"the text is not UTF-8 at byte {error.start}; JSON is UTF-8") from None
 
 
 def _check_depth(body: bytes, max_depth: int) -> None:

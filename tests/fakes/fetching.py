@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -53,9 +53,14 @@ async def fetching(*origins: Site | str, clock: Clock | None = None, **sections:
         yield Fetching(client, build_scope(settings))
 
 
-def answer(body: bytes = b"{}", *fields: str, status: str = "200 OK", length: int | None = -1) -> bytes:
-    """Write an answer by hand; `length` is what Content-Length claims, the true length by default, None for none."""
-    lines = [f"HTTP/1.1 {status}", *fields]
+def answer(
+    body: bytes = b"{}", *fields: str, status: str = "200 OK", length: int | None = -1, last: bool = True
+) -> bytes:
+    """Write an answer by hand, the `last` one of its connection unless said otherwise.
+
+    `length` is what Content-Length claims: the true length by default, None for no such field.
+    """
+    lines = [f"HTTP/1.1 {status}", *fields, *(["Connection: close"] if last else [])]
     if length is not None:
         lines.append(f"Content-Length: {len(body) if length == -1 else length}")
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
@@ -92,6 +97,32 @@ def flooding(head: bytes, piece: bytes, *, pause_s: float = 0.0, left: asyncio.E
         finally:
             if left is not None:
                 left.set()
+
+    return talk
+
+
+class _Heard(asyncio.StreamReader):
+    """A reader whose request somebody has read already."""
+
+    def __init__(self, head: bytes, reader: asyncio.StreamReader) -> None:
+        super().__init__()
+        self._head = head
+        self._reader = reader
+
+    async def readuntil(self, separator: Any = b"\n") -> bytes:
+        return self._head
+
+    async def read(self, n: int = -1) -> bytes:
+        return await self._reader.read(n)
+
+
+def by_path(answers: Mapping[str, Talk | bytes], rest: bytes = answer(b"", status="404 Not Found")) -> Talk:
+    """Answer each path in its own way, and all others with `rest`."""
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await read_request(reader)
+        said = answers.get(head.split(b" ", 2)[1].decode(), rest)
+        await (saying(said) if isinstance(said, bytes) else said)(_Heard(head, reader), writer)
 
     return talk
 

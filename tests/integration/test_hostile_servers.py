@@ -196,7 +196,7 @@ async def test_gzip_in_tiny_pieces_is_decoded_whole(size: int) -> None:
 async def test_the_status_of_the_answer_that_failed_is_reported_not_that_of_the_redirect_before_it() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         moved = b"GET /old " in await read_request(reader)
-        fields = ("Location: /new", "X-Hop: one", "Connection: close")
+        fields = ("Location: /new", "X-Hop: one")
         writer.write(answer(b"", *fields, status="301 Moved") if moved else answer(b"x" * 200))
 
     async with RawServer(talk) as server, fetching(origin_of(server)) as fetch:
@@ -208,13 +208,14 @@ async def test_the_status_of_the_answer_that_failed_is_reported_not_that_of_the_
 
 async def test_an_answer_sent_ahead_is_never_taken_for_the_answer_to_the_next_request() -> None:
     """A second answer pushed onto the connection would let one path of an origin speak for another."""
-    poison = answer(b'{"entries": ["poison"]}')
+    poison = answer(b'{"entries": ["poison"]}', last=False)
     asked = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
             asked.append((await read_request(reader)).split(b" ", 2)[1])
-            writer.write(answer(b'{"first": 1}') + poison if len(asked) == 1 else answer(b'{"second": 2}'))
+            first = answer(b'{"first": 1}', last=False) + poison
+            writer.write(first if len(asked) == 1 else answer(b'{"second": 2}'))
             await writer.drain()
 
     async with RawServer(talk) as server, fetching(origin_of(server)) as fetch:
@@ -360,7 +361,7 @@ async def test_redirects_share_one_deadline() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         path = (await read_request(reader)).split(b" ", 2)[1].decode()
         await asyncio.sleep(0.15)
-        writer.write(answer(b"", f"Location: {path}x", "Connection: close", status="302 Found"))
+        writer.write(answer(b"", f"Location: {path}x", status="302 Found"))
 
     async with (
         RawServer(talk) as server,
@@ -578,7 +579,7 @@ async def test_one_origin_gets_one_request_at_a_time_and_several_origins_are_ser
             # Both origins are under way here, or nothing goes on.
             await asyncio.wait_for(both.wait(), 5)
             running[me] -= 1
-            writer.write(answer(DOCUMENT))
+            writer.write(answer(DOCUMENT, last=False))
             await writer.drain()
 
     async with RawServer(talk) as one, RawServer(talk) as two:
