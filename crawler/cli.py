@@ -66,7 +66,8 @@ def main() -> None:
     """Run a command; an operator's mistake is one message and exit status 2."""
     _check_neighbours()
     try:
-        cli(standalone_mode=False)
+        # Outside its standalone mode click gives the status of `context.exit()` back instead of raising it.
+        status = cli(standalone_mode=False)
     except OperatorError as error:
         click.echo(f"ardvark: {error}", err=True)
         sys.exit(_NO)
@@ -76,11 +77,10 @@ def main() -> None:
     except (click.exceptions.Abort, KeyboardInterrupt, asyncio.CancelledError):
         click.echo("ardvark: stopped", err=True)
         sys.exit(130)
-    except click.exceptions.Exit as exit_:
-        sys.exit(exit_.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
+    sys.exit(status or 0)
 
 
 def _check_neighbours() -> None:
