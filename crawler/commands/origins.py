@@ -198,6 +198,13 @@ def show(context: click.Context, name: str, as_json: bool) -> None:
         )
         return
     click.echo(_documents_table(documents))
+    faults = [(row, item) for row in documents for item in row.problems]
+    if faults:
+        click.echo("\nProblems of documents:")
+        fault_cells = [
+            (item["severity"], item["code"], item["message"], f"{row.url} {item['pointer']}") for row, item in faults
+        ]
+        click.echo(table(("severity", "code", "message", "where"), fault_cells))
     if missing:
         click.echo("\nNot listed:")
         cells = [(row.identifier, row.state, _codes(row), row.url + "#" + row.pointer) for row in missing]

@@ -25,6 +25,7 @@ from crawler.policy.watch import (
 )
 from crawler.shelf import Shelf
 from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit, Observation, Outcome
+from index.records import Reading
 from index.strict_json import digest
 
 PARSER_VERSION = "robots-1"
@@ -173,8 +174,11 @@ class RobotsGate:
             rules = await self._parsed.parse(observation.body, state.url, name)
             content = Content(name, None, len(observation.body), PARSER_VERSION)
             step = after_content(state, observation, content, watch, chance)
-            body = observation.body if state.digest != name else None
-            return DocumentVisit(step.state, observation, body=body, changed=step.changed, notes=step.notes), rules
+            if state.digest == name:
+                return DocumentVisit(step.state, observation, notes=step.notes), rules
+            reading = Reading("robots", problems=rules.problems, complete=False)
+            visit = DocumentVisit(step.state, observation, reading, observation.body, step.changed, notes=step.notes)
+            return visit, rules
         if observation.outcome is Outcome.NOT_MODIFIED:
             return DocumentVisit(after_not_modified(state, observation, watch, chance).state, observation), rules
         if observation.reason in ("too_many_redirects", "redirect_loop"):
