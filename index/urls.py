@@ -67,7 +67,8 @@ def resolve(base: str, reference: str) -> str:
     if len(reference) > _LONGEST:
         raise BadUrl(f"a URL of at most {_LONGEST} characters")
     try:
-        joined = urljoin(base, reference)
+        # The standard library reads "https:" and "https://" as relative to a base of that scheme.
+        joined = urljoin(base, reference) if is_relative(reference) else reference
     except ValueError:
         raise BadUrl("a well-formed URL reference") from None
     return canonical_url(joined)

@@ -18,6 +18,7 @@ from index.urls import BadUrl, resolve
 
 PRODUCT_TOKEN = "ardvark"
 MAX_AGENTMAPS = 20
+_MAX_PROBLEMS = 50
 COPY_LIFETIME = timedelta(days=30)
 _BOM = "\ufeff"
 _LINE = re.compile(r"\r\n|\r|\n")
@@ -62,7 +63,7 @@ def parse_robots(body: bytes, url: str) -> RobotsRules:
         else:
             groups.take(name, value, number, problems)
     matcher = Protego.parse("\n".join(groups.lines)) if groups.has_rules else None
-    return RobotsRules(matcher, groups.crawl_delay_s, tuple(agentmaps), tuple(problems))
+    return RobotsRules(matcher, groups.crawl_delay_s, tuple(agentmaps), tuple(problems[:_MAX_PROBLEMS]))
 
 
 class _Groups:
@@ -71,7 +72,7 @@ class _Groups:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.has_rules = False
-        self._agents: list[str] = []
+        self._agents: set[str] = set()
         self._open = False
         self._delays: dict[str, float] = {}
 
@@ -83,10 +84,10 @@ class _Groups:
     def take(self, name: str, value: str, number: int, problems: list[Problem]) -> None:
         if name == "user-agent":
             if not self._open:
-                self._agents = []
+                self._agents = set()
             self._open = True
             agent = _agent(value)
-            self._agents.append(agent)
+            self._agents.add(agent)
             self.lines.append(f"User-agent: {agent}")
         elif name in ("allow", "disallow") and self._agents:
             self._open = False
@@ -94,6 +95,9 @@ class _Groups:
                 self.has_rules = True
                 # Non-ASCII in a rule stands for its UTF-8 octets (RFC 9309 2.2.2).
                 self.lines.append(f"{name.capitalize()}: {quote(value, safe=_PRINTABLE)}")
+            else:
+                # It forbids nothing, and it ends the list of agents: the next one starts another group.
+                self.lines.append("Disallow:")
         elif name == "crawl-delay" and self._agents:
             self._take_delay(value, number, problems)
 

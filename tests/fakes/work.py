@@ -1,0 +1,32 @@
+"""How the cost of a function grows with its input, told by processor time and as a ratio alone."""
+
+import gc
+import time
+from collections.abc import Callable
+
+LINEAR = 4.0
+# Four times the input costs four times the work, or sixteen times when it grows with the square.
+FAR_FROM_SQUARE = 9.0
+_SHORTEST_S = 0.004
+
+
+def growth(run: Callable[[int], object], size: int) -> float:
+    """Run with `size`, enlarged until it can be measured, and with four times as much; give the ratio of the times."""
+    small = _seconds(run, size)
+    while small < _SHORTEST_S and size < 10**7:
+        size *= 2
+        small = _seconds(run, size)
+    return _seconds(run, size * 4) / small
+
+
+def _seconds(run: Callable[[int], object], size: int) -> float:
+    gc.disable()
+    try:
+        times = []
+        for _ in range(3):
+            before = time.process_time()
+            run(size)
+            times.append(time.process_time() - before)
+    finally:
+        gc.enable()
+    return min(times)
