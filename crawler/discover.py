@@ -14,6 +14,8 @@ from index.strict_json import digest
 from index.urls import BadUrl, resolve
 
 RELATIONS = frozenset({ard.RELATION, ard.PREDECESSOR_RELATION})
+# How documents are found that we look for by ourselves, whoever points to them or no longer does.
+PROBED = frozenset({Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH, Mechanism.IN_PAGE})
 ROBOTS_PATH = "/robots.txt"
 
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from crawler.clock import Clock
 from crawler.discover import (
+    PROBED,
     RELATIONS,
     Target,
     control_url,
@@ -257,8 +258,8 @@ class _Visit:
                 depth=lead.depth,
                 ancestors=lead.ancestors,
             )
-        if lead.rank < state.rank:
-            # A better recommendation than the one it was found by.
+        if lead.rank < state.rank or lead.mechanism in PROBED:
+            # A better recommendation than the one it was found by, or one that nobody else can withdraw.
             return replace(state, mechanism=lead.mechanism, rank=lead.rank, depth=lead.depth, ancestors=lead.ancestors)
         return state
 
@@ -300,7 +301,7 @@ class _Visit:
 
     async def _manifest_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         step = after_not_modified(state, observation, self._policy.manifest_watch, self._clock.chance())
-        if state.applied_digest == state.digest and not state.held:
+        if self._is_settled(state):
             return DocumentVisit(step.state, observation, notes=step.notes)
         body = await self._shelf.load_body(state.digest or "")
         if body is None:
@@ -309,6 +310,11 @@ class _Visit:
             return await self._manifest(lost, await self._fetch(lost, DocumentKind.MANIFEST))
         reading = await self._read(body, step.state, observation)
         return self._applied(step, observation, reading, None, held=state.held)
+
+    @staticmethod
+    def _is_settled(state: DocumentState) -> bool:
+        """Tell whether the listings reflect what is stored, so that a 304 leaves nothing to read."""
+        return state.applied_digest == state.digest and not state.held
 
     async def _manifest_fetched(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         name = digest(observation.body)
@@ -397,26 +403,38 @@ class _Visit:
     async def _page(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         watch = self._policy.page_watch
         if observation.outcome is Outcome.NOT_MODIFIED:
-            step = after_not_modified(state, observation, watch, self._clock.chance())
-            return DocumentVisit(step.state, observation, notes=step.notes)
+            return await self._page_confirmed(state, observation)
         if observation.outcome is not Outcome.FETCHED:
             return self._missed(state, observation, watch)
         page = await self._parse_page(observation)
         seen = digest(canonical([page.base_url, [[link.url, link.relations] for link in page.links], page.scripts]))
         # What counts of a page is what it offers to discovery; a nonce elsewhere in it is no change.
-        unchanged = state.content_digest == seen and state.applied_digest is not None
+        unchanged = state.content_digest == seen and state.applied_digest is not None and not state.held
         name = state.digest if unchanged and state.digest else digest(observation.body)
         content = Content(name, seen, len(observation.body), ard.SURFACE_VERSION)
         step = after_content(state, observation, content, watch, self._clock.chance())
         if unchanged and state.parser_version == ard.SURFACE_VERSION:
             return DocumentVisit(step.state, observation, notes=step.notes)
+        reading = self._read_page(page, state, observation)
+        return self._applied(step, observation, reading, observation.body, held=state.held)
+
+    async def _page_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
+        step = after_not_modified(state, observation, self._policy.page_watch, self._clock.chance())
+        body = None if self._is_settled(state) else await self._shelf.load_body(state.digest or "")
+        if body is None:
+            return DocumentVisit(step.state, observation, notes=step.notes)
+        truncated = len(body) >= self._policy.page_size
+        stored = replace(observation, body=body, headers=step.state.headers, truncated=truncated)
+        reading = self._read_page(await self._parse_page(stored), state, stored)
+        return self._applied(step, observation, reading, None, held=state.held)
+
+    def _read_page(self, page: Page, state: DocumentState, observation: Observation) -> Reading:
         reading = ard.read_in_page(page.scripts, page.base_url, self._source(state, observation), self._policy.bounds)
-        reading = replace(
+        return replace(
             reading,
             leads=tuple(leads_from_page(page, self._policy.bounds.links)),
             complete=reading.complete and not observation.truncated,
         )
-        return self._applied(step, observation, reading, observation.body, held=state.held)
 
     async def _parse_page(self, observation: Observation) -> Page:
         content_type = observation.headers.get("content-type")

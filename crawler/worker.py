@@ -15,21 +15,21 @@ from crawler.assembly import build_scope, make_policy, origin_options, origin_ru
 from crawler.clock import Clock
 from crawler.fetch.client import FetchClient
 from crawler.policy.cadence import next_after_failure
-from crawler.policy.scope import OriginRules, Scope
+from crawler.policy.scope import Admitted, OriginRules, Scope
 from crawler.stored import StoredShelf
 from crawler.visit import Visitor, VisitReport
 from index.store.database import Database
-from index.store.entries import take_away
+from index.store.documents import decided_leads, read_again
 from index.store.frontier import (
     Claim,
     Settlement,
     break_claims,
     claim_due,
     claiming_workers,
-    deactivate_origins,
     managed_origins,
     put_origins,
     release_claims,
+    remove_origins,
     renew_claims,
 )
 from index.store.writer import SettleVisit, Writer
@@ -86,22 +86,38 @@ class Crew:
         changed = {origin: options for origin, options in wanted.items() if stored.get(origin) != options}
         if changed:
             await self._database.write(put_origins, "config", changed, now)
+        await self.refresh_scope()
         gone = [origin for origin in stored if origin not in wanted]
+        # What a pattern admitted goes with the pattern.
+        found = await self._database.read(managed_origins, "lead")
+        gone += [origin for origin in found if self.scope.rules(origin) is None]
         if gone:
             await self.remove_origins(gone)
-        await self.refresh_scope()
+        await self._reconsider_leads()
 
     async def remove_origins(self, names: Sequence[str]) -> int:
         """Take origins off the allowlist and their entries out of the index; gives the number of changes."""
-        urls = await self._database.write(deactivate_origins, names)
-        changes = await self._database.write(take_away, urls, self._clock.now(), "origin_removed")
+        changes = await self._database.write(remove_origins, names, self._clock.now())
         _log.info("origins.removed", origins=list(names), changes=changes)
         return changes
 
     async def refresh_scope(self) -> None:
         """Take up origins that the operator added from another process."""
         added = await self._database.read(managed_origins, "operator")
-        self.scope = build_scope(self._settings, (origin_rules(name, options) for name, options in added.items()))
+        scope = build_scope(self._settings, (origin_rules(name, options) for name, options in added.items()))
+        if scope != self.scope:
+            self.scope = scope
+            await self._reconsider_leads()
+
+    async def _reconsider_leads(self) -> None:
+        """Have documents read again that hold leads about which the allowlist now decides otherwise."""
+        changed = set()
+        for row in await self._database.read(decided_leads):
+            admitted = isinstance(self.scope.admit(row.url, source=row.origin), Admitted)
+            if admitted != (row.decision == "followed"):
+                changed.add(row.document_id)
+        if changed:
+            await self._database.write(read_again, changed, self._clock.now())
 
     # --- claims -------------------------------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 """Watched documents, the leads between them, and the append-only log of fetches."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select, update
 
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Hop, Outcome
 from index.records import Lead, Mechanism, Problem
@@ -196,37 +196,54 @@ def _fetch_row(visit: DocumentVisit) -> dict[str, Any]:
 FoundLeads = tuple[str, Sequence[FollowedLead], datetime, bool]
 
 
-def put_leads(connection: Connection, found: Sequence[FoundLeads]) -> list[str]:
+def put_leads(
+    connection: Connection, found: Sequence[FoundLeads], confirmed: Sequence[str], now: datetime
+) -> list[str]:
     """Take the leads of documents; where these are all of a document, others it had count as missed once more.
 
-    What a followed lead points to becomes a watched document at once, so that it survives the end of this visit. Gives
-    the URLs of nested catalogs whose last lead has been withdrawn.
+    The same goes for what the last reading of a `confirmed` document lacked. What a followed lead points to becomes a
+    watched document at once, so that it survives the end of this visit. Gives the URLs of nested catalogs that nothing
+    leads to any more.
     """
-    if not found:
-        return []
     rows = [_lead_row(document_id(url), item, at) for url, items, at, _ in found for item in items]
     rows = list({row["id"]: row for row in rows}.values())
     upsert_rows(connection, leads, rows, never=("document_id", "url", "mechanism", "first_seen_at"))
     _watch_targets(connection, [(item, at) for _, items, at, _ in found for item in items if item.owner is not None])
-    return _withdraw(connection, [url for url, _, _, complete in found if complete], {row["id"] for row in rows}, found)
+    seen = {row["id"] for row in rows}
+    missing = _held_leads(connection, [url for url, _, _, complete in found if complete])
+    missing += _held_leads(connection, confirmed, leads.c.missed > 0)
+    return _miss(connection, [row for row in missing if row.id not in seen], now)
 
 
-def _withdraw(connection: Connection, urls: Sequence[str], seen: set[int], found: Sequence[FoundLeads]) -> list[str]:
-    """Count leads that complete readings lack; what was missed often enough is withdrawn."""
-    missing: list[Row[Any]] = []
+def _held_leads(connection: Connection, urls: Sequence[str], *conditions: ColumnElement[bool]) -> list[Row[Any]]:
+    held: list[Row[Any]] = []
     columns = (leads.c.id, leads.c.missed, leads.c.url, leads.c.mechanism)
     for chunk in chunks(document_id(url) for url in urls):
-        held: Select[Any] = select(*columns).where(leads.c.document_id.in_(chunk), leads.c.withdrawn_at.is_(None))
-        missing += [row for row in connection.execute(held) if row.id not in seen]
-    if not missing:
-        return []
-    now = found[-1][2]
+        query: Select[Any] = select(*columns).where(
+            leads.c.document_id.in_(chunk), leads.c.withdrawn_at.is_(None), *conditions
+        )
+        held += connection.execute(query)
+    return held
+
+
+def _miss(connection: Connection, missing: Sequence[Row[Any]], now: datetime) -> list[str]:
+    """Count leads that complete readings lack; what was missed often enough is withdrawn."""
     for chunk in chunks(row.id for row in missing):
         connection.execute(update(leads).where(leads.c.id.in_(chunk)).values(missed=leads.c.missed + 1))
     gone = [row for row in missing if row.missed + 1 >= _WITHDRAWN_AFTER]
     for chunk in chunks(row.id for row in gone):
         connection.execute(update(leads).where(leads.c.id.in_(chunk)).values(withdrawn_at=now))
     return _orphans(connection, [row.url for row in gone if row.mechanism == Mechanism.NESTED])
+
+
+def withdraw_leads(connection: Connection, urls: Sequence[str], now: datetime) -> list[str]:
+    """Withdraw the catalogs that documents nest which are gone themselves; gives those that nothing leads to now."""
+    nested: list[str] = []
+    for chunk in chunks(document_id(url) for url in urls):
+        mine = leads.c.document_id.in_(chunk) & leads.c.withdrawn_at.is_(None) & (leads.c.mechanism == Mechanism.NESTED)
+        nested += connection.execute(select(leads.c.url).where(mine)).scalars()
+        connection.execute(update(leads).where(mine).values(withdrawn_at=now))
+    return _orphans(connection, nested)
 
 
 def _lead_row(source: int, item: FollowedLead, now: datetime) -> dict[str, Any]:
@@ -258,12 +275,38 @@ def _watch_targets(connection: Connection, targets: Sequence[tuple[FollowedLead,
     now = max(owners.values())
     for chunk in chunks(document_id(item.lead.url) for item, _ in targets):
         again = documents.c.id.in_(chunk) & ~documents.c.watched
-        connection.execute(update(documents).where(again).values(watched=True, next_fetch_at=now))
+        connection.execute(update(documents).where(again).values(watched=True, next_fetch_at=None))
     for chunk in chunks(origin_id(owner) for owner in owners):
-        unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched
+        unseen = (
+            (documents.c.origin_id == origins.c.id)
+            & (documents.c.kind == DocumentKind.MANIFEST)
+            & documents.c.next_fetch_at.is_(None)
+            & documents.c.watched
+        )
         waiting = or_(origins.c.next_visit_at.is_(None), origins.c.next_visit_at > now)
         due = origins.c.id.in_(chunk) & waiting & select(documents.c.id).where(unseen).exists()
         connection.execute(update(origins).where(due).values(active=True, next_visit_at=now))
+
+
+def decided_leads(connection: Connection) -> list[Row[Any]]:
+    """Give what was decided about the leads of watched documents, each with its document and the origin it is on."""
+    query: Select[Any] = (
+        select(leads.c.document_id, leads.c.url, leads.c.decision, origins.c.origin)
+        .join(documents, documents.c.id == leads.c.document_id)
+        .join(origins, origins.c.id == documents.c.origin_id)
+        .where(leads.c.withdrawn_at.is_(None), documents.c.watched, origins.c.active)
+    )
+    return list(connection.execute(query))
+
+
+def read_again(connection: Connection, keys: Iterable[int], now: datetime) -> None:
+    """Have documents read again at once, whether they changed or not."""
+    for chunk in chunks(keys):
+        mine = documents.c.id.in_(chunk)
+        connection.execute(update(documents).where(mine).values(applied_digest=None, next_fetch_at=None))
+        owners = select(documents.c.origin_id).where(mine)
+        late = origins.c.id.in_(owners) & origins.c.active & (origins.c.next_visit_at > now)
+        connection.execute(update(origins).where(late).values(next_visit_at=now))
 
 
 def _new_target(lead: Lead, owner: str, now: datetime) -> DocumentState:
@@ -280,21 +323,55 @@ def _new_target(lead: Lead, owner: str, now: datetime) -> DocumentState:
 
 
 def _orphans(connection: Connection, urls: Sequence[str]) -> list[str]:
-    """Name the nested catalogs that no lead points to any more."""
-    orphans: list[str] = []
-    for chunk in chunks(urls):
-        led = select(leads.c.url).where(leads.c.url.in_(chunk), leads.c.withdrawn_at.is_(None))
-        alive = set(connection.execute(led).scalars())
-        orphans.extend(url for url in chunk if url not in alive)
-    return orphans
+    """Name the nested catalogs, of these and those below them, that nothing leads to any more.
+
+    Catalogs that only lead to one another are orphans too. What was found by itself, or by a hint, is none.
+    """
+    below: dict[int, str] = {}
+    level = list(urls)
+    while level:
+        found = _nested_documents(connection, level)
+        level = [url for url in _nested_in(connection, found) if document_id(url) not in below and url not in level]
+        below.update(found)
+    leading: dict[int, set[int]] = {}
+    for chunk in chunks(below.values()):
+        query = select(leads.c.document_id, leads.c.url).where(leads.c.url.in_(chunk), leads.c.withdrawn_at.is_(None))
+        for row in connection.execute(query):
+            leading.setdefault(row.document_id, set()).add(document_id(row.url))
+    reached = [key for source, targets in leading.items() if source not in below for key in targets]
+    alive: set[int] = set()
+    while reached:
+        key = reached.pop()
+        if key not in alive:
+            alive.add(key)
+            reached.extend(leading.get(key, ()))
+    return [url for key, url in below.items() if key not in alive]
 
 
-def forget_documents(connection: Connection, urls: Sequence[str]) -> None:
-    """Stop looking at documents; what they brought stays in the log."""
+def _nested_documents(connection: Connection, urls: Sequence[str]) -> dict[int, str]:
+    found: dict[int, str] = {}
     for chunk in chunks(document_id(url) for url in urls):
-        connection.execute(
-            update(documents).where(documents.c.id.in_(chunk)).values(watched=False, applied_digest=None)
+        nested = documents.c.id.in_(chunk) & documents.c.watched & (documents.c.mechanism == Mechanism.NESTED)
+        found.update(
+            (row.id, row.url) for row in connection.execute(select(documents.c.id, documents.c.url).where(nested))
         )
+    return found
+
+
+def _nested_in(connection: Connection, keys: Iterable[int]) -> list[str]:
+    found: list[str] = []
+    for chunk in chunks(keys):
+        mine = leads.c.document_id.in_(chunk) & leads.c.withdrawn_at.is_(None) & (leads.c.mechanism == Mechanism.NESTED)
+        found += connection.execute(select(leads.c.url).where(mine)).scalars()
+    return found
+
+
+def forget_documents(connection: Connection, urls: Sequence[str], now: datetime) -> None:
+    """Stop looking at documents and at what they lead to; what they brought stays in the log."""
+    for chunk in chunks(document_id(url) for url in urls):
+        connection.execute(update(documents).where(documents.c.id.in_(chunk)).values(watched=False))
+        led = leads.c.document_id.in_(chunk) & leads.c.withdrawn_at.is_(None)
+        connection.execute(update(leads).where(led).values(withdrawn_at=now))
 
 
 def next_look_at(connection: Connection, origin: str) -> datetime | None:

@@ -4,9 +4,8 @@ Only a complete reading removes entries, and a large drop waits until it is seen
 together, in one transaction, and each of them whole.
 """
 
-import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -17,9 +16,9 @@ from index.documents import DocumentState
 from index.precedence import source_rank
 from index.records import Entry, Reading, Standing
 from index.served import ServedEntry, derive, serve_entry
-from index.store.documents import document_id, problem_row
+from index.store.documents import document_id, forget_documents, problem_row, withdraw_leads
 from index.store.engines import chunks, upsert_rows
-from index.store.listings import same_json, settle_listings
+from index.store.listings import same_text, settle_listings
 from index.store.tables import documents, entries, key_of, storable
 from index.strict_json import digest
 
@@ -89,9 +88,27 @@ def apply_readings(connection: Connection, readings: Sequence[NewReading]) -> Ap
 
 
 def take_away(connection: Connection, urls: Sequence[str], now: datetime, reason: str) -> int:
-    """Remove all entries of documents that their publisher took away; gives the number of changes."""
+    """Remove all entries of documents that are gone, and of the catalogs that only they led to.
+
+    Gives the number of changes.
+    """
+    changes = _empty(connection, urls, now, reason)
+    return changes + withdraw(connection, withdraw_leads(connection, urls, now), now)
+
+
+def withdraw(connection: Connection, catalogs: Sequence[str], now: datetime) -> int:
+    """Give up nested catalogs that nothing leads to any more; gives the number of changes."""
+    forget_documents(connection, catalogs, now)
+    return _empty(connection, catalogs, now, "catalog_withdrawn")
+
+
+def _empty(connection: Connection, urls: Sequence[str], now: datetime, reason: str) -> int:
+    """Remove the entries of documents; when a document returns unchanged, it has to be read again."""
     rows = [row for found in _stored(connection, urls).values() for row in found.values()]
     _delete(connection, [row.id for row in rows])
+    for chunk in chunks(document_id(url) for url in urls):
+        emptied = update(documents).where(documents.c.id.in_(chunk))
+        connection.execute(emptied.values(applied_digest=None, held=False, entry_count=0))
     return settle_listings(connection, {row.key for row in rows} - {None}, now, reason=reason).changes
 
 
@@ -121,11 +138,13 @@ def _difference(
     connection: Connection, item: NewReading, old: Mapping[int, Row[Any]], fresh: dict[int, ServedEntry]
 ) -> _Difference:
     new = _rows(item, fresh)
-    missing = [row for key, row in old.items() if key not in new] if item.reading.complete else []
-    held = _is_large_drop(old.values(), missing) and not item.confirm_removals
-    if held:
-        missing = []
-    written = [row for key, row in new.items() if _differs(old.get(key), row)]
+    lost = _lost(old, new, complete=item.reading.complete)
+    held = _is_large_drop(old, lost) and not item.confirm_removals
+    kept = lost if held else set()
+    missing = [row for key, row in old.items() if item.reading.complete and key not in new and row.key not in kept]
+    written = [
+        row for key, row in new.items() if _differs(old.get(key), row) and not (key in old and row["key"] in kept)
+    ]
     same = _same_content(connection, old, new)
     for row in written:
         if row["id"] in same:
@@ -174,11 +193,18 @@ def _row(
     }
 
 
-def _is_large_drop(old: Iterable[Row[Any]], missing: Sequence[Row[Any]]) -> bool:
-    """Tell whether more than half of ten or more entries would go at once."""
-    before = sum(1 for row in old if row.standing == Standing.CANDIDATE)
-    lost = sum(1 for row in missing if row.standing == Standing.CANDIDATE)
-    return before >= HOLD_FROM and 2 * lost > before
+def _lost(old: Mapping[int, Row[Any]], new: Mapping[int, Mapping[str, Any]], *, complete: bool) -> set[str]:
+    """Name the identifiers that a document offered and offers no longer, be it that their entries turned invalid."""
+    offered = {row["key"] for row in new.values() if row["standing"] == Standing.CANDIDATE}
+    return {row.key for key, row in old.items() if row.standing == Standing.CANDIDATE and (complete or key in new)} - (
+        offered
+    )
+
+
+def _is_large_drop(old: Mapping[int, Row[Any]], lost: set[str]) -> bool:
+    """Tell whether more than half of ten or more identifiers would go at once."""
+    before = len({row.key for row in old.values() if row.standing == Standing.CANDIDATE})
+    return before >= HOLD_FROM and 2 * len(lost) > before
 
 
 def _differs(old: Row[Any] | None, new: Mapping[str, Any]) -> bool:
@@ -195,7 +221,7 @@ def _same_content(
     same = {key for key, row in new.items() if key in old and old[key].digest == row["digest"]}
     for chunk in chunks(key for key in new if key in old and key not in same):
         for row in connection.execute(select(entries.c.id, entries.c.raw).where(entries.c.id.in_(chunk))):
-            if same_json(json.loads(row.raw), json.loads(new[row.id]["raw"])):
+            if same_text(row.raw, new[row.id]["raw"]):
                 same.add(row.id)
     return same
 

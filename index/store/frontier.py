@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select
 from index.documents import DocumentState
 from index.store.documents import load_states, origin_id
 from index.store.engines import chunks, upsert_rows
+from index.store.entries import take_away
 from index.store.tables import documents, listings, origins
 
 
@@ -73,15 +74,20 @@ def managed_origins(connection: Connection, managed_by: str) -> dict[str, Mappin
     return {row.origin: row.options for row in connection.execute(query)}
 
 
-def deactivate_origins(connection: Connection, names: Sequence[str]) -> list[str]:
-    """Take origins off the allowlist; gives the URLs of their documents."""
+def remove_origins(connection: Connection, names: Sequence[str], now: datetime) -> int:
+    """Take origins off the allowlist and their entries out of the index; gives the number of changes.
+
+    What is known of their documents stays, for the operator may take them up again.
+    """
     urls: list[str] = []
     for chunk in chunks(origin_id(name) for name in names):
         connection.execute(
             update(origins).where(origins.c.id.in_(chunk)).values(active=False, next_visit_at=None, managed_by="lead")
         )
-        urls += connection.execute(select(documents.c.url).where(documents.c.origin_id.in_(chunk))).scalars()
-    return urls
+        mine = documents.c.origin_id.in_(chunk)
+        connection.execute(update(documents).where(mine).values(next_fetch_at=None))
+        urls += connection.execute(select(documents.c.url).where(mine)).scalars()
+    return take_away(connection, urls, now, "origin_removed")
 
 
 def claim_due(
@@ -179,7 +185,7 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
     if rows:
         connection.execute(statement, rows)
     # What other visits found on the origin meanwhile was never looked at, so it is due again.
-    for chunk in chunks(origin_id(item.origin) for item in settlements):
+    for chunk in chunks(origin_id(item.origin) for item in settlements if not item.failed):
         unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched
         waiting = origins.c.id.in_(chunk) & origins.c.active & select(documents.c.id).where(unseen).exists()
         connection.execute(update(origins).where(waiting).values(next_visit_at=settlements[-1].at))

@@ -158,7 +158,10 @@ def _plan_listing(plan: _Plan, texts: _Texts, key: str, rows: Sequence[Row[Any]]
     served = texts.served(key, best.id)
     name = digest(served.entry.encode("utf-8", "replace"))
     live = listing is not None and listing.removed_at is None
-    changed = listing is None or not live or listing.digest != name
+    old = texts.listed(listing.id) if live and listing is not None else None
+    # Another formatting of the same JSON is no change; what is served stays as it was.
+    same = listing is not None and (listing.digest == name or (old is not None and same_text(old, served.entry)))
+    changed = listing is None or not live or not same
     row = {
         "identifier": key,
         "entry_id": best.id,
@@ -168,7 +171,7 @@ def _plan_listing(plan: _Plan, texts: _Texts, key: str, rows: Sequence[Row[Any]]
         "type": storable(served.type),
         "publisher": served.publisher,
         "leaf": served.leaf,
-        "digest": name,
+        "digest": name if changed or listing is None else listing.digest,
         "sources": len(rows),
         "first_seen_at": listing.first_seen_at if listing is not None else plan.now,
         "changed_at": plan.now if changed or listing is None else listing.changed_at,
@@ -182,7 +185,6 @@ def _plan_listing(plan: _Plan, texts: _Texts, key: str, rows: Sequence[Row[Any]]
         return
     plan.served[key] = served
     plan.count += 0 if live else 1
-    old = texts.listed(listing.id) if live and listing is not None else None
     plan.changes.append(
         Change(
             kind="entry.changed" if live else "entry.added",
@@ -221,6 +223,11 @@ def _state(plan: _Plan, row: Row[Any], state: str) -> None:
 def same_json(first: Any, second: Any) -> bool:
     """Compare JSON values strictly: `true` is not 1, absent is not null."""
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
+
+
+def same_text(first: str, second: str) -> bool:
+    """Compare JSON texts by what they say."""
+    return same_json(json.loads(first), json.loads(second))
 
 
 def changed_members(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, ...]:

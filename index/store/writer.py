@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 import structlog
 from sqlalchemy import Connection
@@ -19,15 +18,14 @@ from index.documents import DocumentVisit, FollowedLead, Outcome
 from index.store.database import Database
 from index.store.documents import (
     FoundLeads,
-    forget_documents,
     put_document_problems,
     put_documents,
     put_fetches,
     put_leads,
 )
-from index.store.entries import NewReading, apply_readings, take_away
+from index.store.entries import NewReading, apply_readings, take_away, withdraw
 from index.store.frontier import Settlement, settle_origins
-from index.store.snapshots import put_snapshots, snapshot_row
+from index.store.snapshots import NewSnapshot, put_snapshots
 
 _log = structlog.get_logger("ardvark.store")
 _MOST_UNITS = 500
@@ -154,8 +152,8 @@ def write_units(connection: Connection, units: Sequence[Unit]) -> Tally:
     tally = Tally(transactions=1)
     for visits in _rounds([unit.visit for unit in units if isinstance(unit, RecordVisit)]):
         _write_visits(connection, visits, tally)
-    leads = [unit for unit in units if isinstance(unit, RecordLeads)]
-    _take_leads(connection, [(unit.url, unit.leads, unit.at, True) for unit in leads], tally)
+    leads = [(unit.url, unit.leads, unit.at, True) for unit in units if isinstance(unit, RecordLeads)]
+    _take_leads(connection, leads, (), tally)
     settle_origins(connection, [unit.settlement for unit in units if isinstance(unit, SettleVisit)])
     return tally
 
@@ -176,12 +174,13 @@ def _rounds(visits: Sequence[DocumentVisit]) -> list[list[DocumentVisit]]:
 def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally: Tally) -> None:
     put_documents(connection, [visit.state for visit in visits])
     put_fetches(connection, visits)
-    put_snapshots(connection, _snapshots(visits, tally))
+    tally.snapshots += put_snapshots(connection, _snapshots(visits))
     tally.documents.update(str(visit.observation.outcome) for visit in visits)
     put_document_problems(
         connection, [(visit.state.url, visit.reading.problems) for visit in visits if visit.reading is not None]
     )
     readings = []
+    confirmed = []
     for visit in visits:
         taken_over = visit.state.outcome in (Outcome.FETCHED, Outcome.NOT_MODIFIED)
         # An unusable answer comes with a reading too, for its problems; only a body that was taken over has entries.
@@ -190,6 +189,7 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
             readings.append(NewReading(visit.state, visit.reading, at, visit.confirm_removals))
         elif taken_over:
             tally.unchanged += visit.state.entry_count
+            confirmed.append((visit.state.url, visit.observation.response_at))
     applied = apply_readings(connection, readings)
     for name in ("listed", "rejected", "unchanged", "changes", "held"):
         setattr(tally, name, getattr(tally, name) + getattr(applied, name))
@@ -202,26 +202,27 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
         for visit in visits
         if visit.leads or visit.leads_complete
     ]
-    _take_leads(connection, leads, tally)
+    _take_leads(connection, leads, confirmed, tally)
 
 
-def _snapshots(visits: Sequence[DocumentVisit], tally: Tally) -> list[dict[str, Any]]:
-    rows = {}
-    for visit in visits:
-        if visit.body is not None and visit.state.digest is not None:
-            media_type = visit.state.headers.get("content-type")
-            at = visit.observation.response_at
-            rows[visit.state.digest] = snapshot_row(visit.state.digest, visit.body, media_type, at)
-    tally.snapshots += len(rows)
-    return list(rows.values())
+def _snapshots(visits: Sequence[DocumentVisit]) -> list[NewSnapshot]:
+    return [
+        NewSnapshot(
+            visit.state.digest, visit.body, visit.state.headers.get("content-type"), visit.observation.response_at
+        )
+        for visit in visits
+        if visit.body is not None and visit.state.digest is not None
+    ]
 
 
-def _take_leads(connection: Connection, found: Sequence[FoundLeads], tally: Tally) -> None:
-    orphans = put_leads(connection, found)
-    if orphans:
-        now = found[-1][2]
-        tally.changes += take_away(connection, orphans, now, "catalog_withdrawn")
-        forget_documents(connection, orphans)
+def _take_leads(
+    connection: Connection, found: Sequence[FoundLeads], confirmed: Sequence[tuple[str, datetime]], tally: Tally
+) -> None:
+    if found or confirmed:
+        now = max([*(at for _, _, at, _ in found), *(at for _, at in confirmed)])
+        orphans = put_leads(connection, found, [url for url, _ in confirmed], now)
+        if orphans:
+            tally.changes += withdraw(connection, orphans, now)
 
 
 def _reason(error: Exception) -> str:
