@@ -71,7 +71,9 @@ def conditions_for(state: DocumentState, rules: WatchRules, now: datetime, parse
 
 
 def judge_304(state: DocumentState, observation: Observation) -> Verdict:
-    """Decide whether a 304 confirms what is stored."""
+    """Decide whether a 304 confirms what is stored; one of another redirect target cannot (RFC 9111 4)."""
+    if state.final_url and observation.final_url and state.final_url != observation.final_url:
+        return Verdict.UNEXPECTED
     return judge_not_modified(
         observation.conditions, state.headers, observation.headers, have_body=state.digest is not None
     )
@@ -109,14 +111,15 @@ def after_content(
     lied = (
         unconditional
         and not same
-        and state.not_modified_streak > 0
+        and (state.not_modified_streak > 0 or state.distrust_until is not None)
         and bool(validators_of(state.headers))
         and validators_of(state.headers) == validators_of(observation.headers)
     )
     if lied:
         notes.append("validator_lies")
-    ineffective = state.ineffective_streak + 1 if same and "If-None-Match" in observation.conditions else 0
-    if ineffective == _INEFFECTIVE_AFTER:
+    tagged = "If-None-Match" in observation.conditions
+    ineffective = state.ineffective_streak + tagged if same else 0
+    if tagged and ineffective == _INEFFECTIVE_AFTER:
         notes.append("revalidation_ineffective")
     headers = stored_headers(observation.headers)
     after = replace(
@@ -143,7 +146,8 @@ def after_not_modified(state: DocumentState, observation: Observation, rules: Wa
         state,
         **_success(state, observation, headers, rules, chance, changed=False),
         not_modified_streak=state.not_modified_streak + 1,
-        ineffective_streak=0,
+        # What the date alone achieved says nothing for the tag.
+        ineffective_streak=0 if "If-None-Match" in observation.conditions else state.ineffective_streak,
     )
     return Step(after)
 
