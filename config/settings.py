@@ -37,11 +37,22 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 def _origin(value: str) -> str:
     match = _ORIGIN.fullmatch(value)
-    if match is None or ".." in value or int(match["port"] or 1) not in range(1, 65536):
+    host = _host(match["host"].lower()) if match else None
+    if match is None or host is None or int(match["port"] or 1) not in range(1, 65536):
         raise ValueError('an origin, such as "https://acme.example", or a pattern, such as "https://*.corp.example"')
     scheme = match["scheme"].lower()
     port = "" if not match["port"] or int(match["port"]) == _DEFAULT_PORTS[scheme] else f":{int(match['port'])}"
-    return f"{scheme}://{match['host'].lower()}{port}"
+    return f"{scheme}://{host}{port}"
+
+
+def _host(value: str) -> str | None:
+    """Write an IPv6 literal in its one canonical form; None for what is no host."""
+    if not value.startswith("["):
+        return None if ".." in value else value
+    try:
+        return f"[{ipaddress.IPv6Address(value[1:-1])}]"
+    except ValueError:
+        return None
 
 
 def _host_pattern(value: str) -> str:

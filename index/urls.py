@@ -46,12 +46,14 @@ def parse_url(text: str) -> URL:
     try:
         url = URL(_UNSAFE.sub(lambda match: f"%{ord(match[0]):02X}", text.strip(" \t\r\n\f")))
         scheme, host, port = url.scheme, url.raw_host, url.explicit_port
-    except (ValueError, TypeError, UnicodeError):
+    except (ValueError, TypeError, LookupError):  # the last one on "https://[::1]@"
         raise BadUrl("a well-formed URL") from None
     if scheme not in _DEFAULT_PORTS:
         raise BadUrl("an http or https URL")
-    if not host:
+    if not host or host == ".":
         raise BadUrl("a URL with a host")
+    if "%" in host and ":" not in host:
+        raise BadUrl("a URL with a host name that needs no escapes")
     if port == 0:
         raise BadUrl("a URL with a port from 1 to 65535")
     if port == _DEFAULT_PORTS[scheme]:

@@ -160,6 +160,7 @@ def test_a_wrong_assignment_on_the_command_line_is_a_mistake_of_the_operator(
         ("https://intranet", "https://intranet"),
         ("https://10.1.2.3", "https://10.1.2.3"),
         ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443"),
+        ("https://[2001:0DB8:0:0::1]", "https://[2001:db8::1]"),
     ],
 )
 def test_an_origin_is_kept_in_one_spelling(given: str, kept: str) -> None:
@@ -179,6 +180,8 @@ def test_an_origin_is_kept_in_one_spelling(given: str, kept: str) -> None:
         "https://acme.example:0",
         "https://acme.example:65536",
         "https://acme.example:",
+        "https://[:::]",
+        "https://[::1",
         "https://a..example",
         "https://a.*.example",
         "https://*",
