@@ -6,7 +6,7 @@ older name, with a relative address or inside another object's context, the memb
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ PREFIX = "ardvark"
 _OLD_NAMES = {"type": "mediaType", "data": "inline"}
 _LEFT_OUT = frozenset({"representativeQueries", "data"})
 _LARGEST_MEMBER = 16_384
+_TRUST_LISTS = {"attestations": ("type", "uri"), "provenance": ("relation", "sourceId")}
 
 
 def derive(entry: Entry) -> dict[str, Any]:
@@ -129,15 +130,41 @@ def _context(published: Mapping[str, Any], derived: Mapping[str, Any]) -> list[A
 
 
 def _projection(members: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the members that help to choose among results; sample queries and inline artifacts are for Retrieve."""
+    """Keep the members that help to choose among results; sample queries and inline artifacts are for Retrieve.
+
+    A member that is not of its kind stays out, so that one careless entry does not spoil a page for strict readers.
+    """
     projection = {
         name: value
         for name, value in members.items()
-        if name not in _LEFT_OUT and (isinstance(value, str) or _is_small(value))
+        if name not in _LEFT_OUT and _is_of_its_kind(name, value) and (isinstance(value, str) or _is_small(value))
     }
+    projection["displayName"] = derived["displayName"]
+    if "metadata" in projection:
+        plain = {name: value for name, value in members["metadata"].items() if not isinstance(value, dict | list)}
+        projection["metadata"] = plain
     if derived["outerContext"]:
         projection["@context"] = _context(members, derived)[:-1]
     return projection
+
+
+def _is_of_its_kind(name: str, value: Any) -> bool:
+    """Check the members that reading keeps as they are; the others of ARD have their kind by then (ARD 4.2, 4.5)."""
+    if name == "@context":
+        return isinstance(value, str | dict | list)
+    if name == "@id":
+        return isinstance(value, str)
+    if name == "trustManifest":
+        return isinstance(value.get("identity"), str) and all(
+            _are_objects(value.get(list_, []), required) for list_, required in _TRUST_LISTS.items()
+        )
+    return True
+
+
+def _are_objects(items: Any, required: Sequence[str]) -> bool:
+    return isinstance(items, list) and all(
+        isinstance(item, dict) and all(isinstance(item.get(name), str) for name in required) for item in items
+    )
 
 
 def _is_small(value: Any) -> bool:
