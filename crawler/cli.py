@@ -77,8 +77,8 @@ def main() -> None:
     except (click.exceptions.Abort, KeyboardInterrupt, asyncio.CancelledError):
         click.echo("ardvark: stopped", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
+    except SystemExit:
+        # Click's own way out when the reader of our output has left, as `head` does: that is no fault.
         sys.exit(0)
     sys.exit(status or 0)
 

@@ -5,7 +5,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,11 +97,18 @@ async def _run(folder: Path, listen: str, pause_s: float, overrides: Mapping[str
         configure_logging(settings.logging, quiet=True)
         async with crawling(settings) as parts, ApiServer(settings, parts.database):
             setting = Setting(_command(), folder / SETTINGS_NAME, settings.base_url, federation.port)
-            async with asyncio.TaskGroup() as group:
-                story = group.create_task(_tell(parts, federation, setting, pause_s), name="story")
-                await Daemon(settings, parts.clock, parts.crew).run()
-                story.cancel()
+            daemon = Daemon(settings, parts.clock, parts.crew)
+            story = asyncio.create_task(_tell(parts, federation, setting, pause_s), name="story")
+            story.add_done_callback(lambda task: daemon.stop() if _failed(task) else None)
+            await daemon.run()
+            story.cancel()
+            with suppress(asyncio.CancelledError):
+                await story
     click.echo("\nStopped.")
+
+
+def _failed(task: asyncio.Task[None]) -> bool:
+    return not task.cancelled() and task.exception() is not None
 
 
 def _settings(folder: Path, listen: str, port: int, overrides: Mapping[str, Any]) -> Settings:

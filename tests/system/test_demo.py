@@ -135,3 +135,13 @@ def test_a_mistake_is_one_message_and_exit_status_two(options: list[str], says: 
     assert says.replace("{taken}", port) in ended.stderr
     assert ended.stderr.count(os.linesep) == 1
     assert mine.read_text() == "[api]\n"
+
+
+def test_a_reader_who_leaves_ends_the_demo_without_a_traceback() -> None:
+    with demo("--listen", "127.0.0.1:0", "--change-after", "100ms") as running:
+        running.read_until("Stop with Ctrl-C")
+        assert running.process.stdout is not None
+        running.process.stdout.close()
+        assert running.process.wait(timeout=20) == 0
+        assert running.process.stderr is not None
+        assert running.process.stderr.read() == ""
