@@ -201,7 +201,8 @@ def after_absence(state: DocumentState, observation: Observation, rules: WatchRu
     outcome = observation.outcome
     gone = outcome is Outcome.GONE
     stated = outcome is Outcome.GONE or (outcome is Outcome.ABSENT and observation.status == 404)
-    absences = state.absences + 1
+    # Sightings of one kind alone are counted; absent_since tells which kind the last ones were.
+    absences = 1 + (state.absences if stated == (state.absent_since is not None) else 0)
     absent_since = (state.absent_since or now) if stated else None
     confirmed = gone or (
         absent_since is not None and absences >= rules.removal_sightings and now - absent_since >= rules.removal_period
