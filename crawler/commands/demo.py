@@ -30,6 +30,7 @@ from index.store.inspect import documents_of
 from index.store.search import entry_count
 
 _LOOK_EVERY_S = 0.1
+_PORT = 8081
 
 
 @click.command()
@@ -42,9 +43,14 @@ _LOOK_EVERY_S = 0.1
 @click.option(
     "--listen", metavar="ADDRESS:PORT", default="127.0.0.1:8080", show_default=True, help="Where the API listens."
 )
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help=f"Port of the publishers; default: {_PORT}, or a free one if that is taken.",
+)
 @click.option("--change-after", metavar="TIME", default="20s", show_default=True, help="Pause before each change.")
 @click.pass_context
-def demo(context: click.Context, directory: Path | None, listen: str, change_after: str) -> None:
+def demo(context: click.Context, directory: Path | None, listen: str, port: int | None, change_after: str) -> None:
     """Run a sample federation of fictional publishers on this machine: crawled, served and changing, until Ctrl-C."""
     root = context.find_root().obj
     if root["file"] is not None:
@@ -54,7 +60,7 @@ def demo(context: click.Context, directory: Path | None, listen: str, change_aft
     except ValueError as error:
         raise OperatorError(f"--change-after {change_after}: expected {error}") from None
     with _folder(directory) as folder:
-        run_async(_run(folder, _free(listen), pause_s, root["overrides"]))
+        run_async(_run(folder, _free(listen), _port(port, listen), pause_s, root["overrides"]))
 
 
 @contextmanager
@@ -77,22 +83,37 @@ def _folder(directory: Path | None) -> Iterator[Path]:
 def _free(listen: str) -> str:
     """Check that the API can listen there, before anything else starts; port 0 becomes a free one."""
     host, _, port = listen.rpartition(":")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     if not port.isdecimal():
         raise OperatorError(f'--listen {listen}: expected an address and a port, such as "127.0.0.1:8080"')
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        # As the server does it: a port that a closed connection still occupies is free.
+    try:
+        return f"{host}:{_bound(host.strip('[]'), int(port))}"
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OperatorError(f"cannot listen on {listen}: {reason}; choose another address with --listen") from None
+
+
+def _port(asked: int | None, listen: str) -> int:
+    """Choose the port of the publishers: the one asked for, else the usual one, else a free one."""
+    if asked is None and listen.endswith(f":{_PORT}"):
+        return 0
+    try:
+        return _bound("127.0.0.1", _PORT if asked is None else asked)
+    except OSError as error:
+        if asked is None:
+            return 0
+        raise OperatorError(f"--port {asked}: {error.strerror}") from None
+
+
+def _bound(host: str, port: int) -> int:
+    """Try a port as the server will: one that only a closed connection still occupies is free."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host.strip("[]"), int(port)))
-        except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise OperatorError(f"cannot listen on {listen}: {reason}; choose another address with --listen") from None
-        return f"{host}:{probe.getsockname()[1]}"
+        probe.bind((host, port))
+        return int(probe.getsockname()[1])
 
 
-async def _run(folder: Path, listen: str, pause_s: float, overrides: Mapping[str, Any]) -> None:
-    async with FederationServer() as federation:
+async def _run(folder: Path, listen: str, port: int, pause_s: float, overrides: Mapping[str, Any]) -> None:
+    async with FederationServer(port) as federation:
         settings = _settings(folder, listen, federation.port, overrides)
         configure_logging(settings.logging, quiet=True)
         async with crawling(settings) as parts, ApiServer(settings, parts.database):

@@ -40,21 +40,21 @@ class _Page:
 
 
 class FederationServer:
-    """The federation on a free loopback port. Use as an asynchronous context manager."""
+    """The federation on a loopback port, a free one unless told. Use as an asynchronous context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self._publishers = {publisher.host: publisher for publisher in PUBLISHERS}
         self._pages: dict[tuple[str, str], _Page] = {}
         self._busy = {publisher.host: publisher.busy for publisher in PUBLISHERS}
         self._runner: web.AppRunner | None = None
-        self.port = 0
+        self.port = port
 
     async def __aenter__(self) -> "FederationServer":
         app = web.Application()
         app.router.add_get("/{path:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
         self.port = self._runner.addresses[0][1]
         self._fill(datetime.now(UTC) - _AGE_AT_START)
         return self

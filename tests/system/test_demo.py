@@ -69,7 +69,7 @@ def post(url: str, body: Any) -> Any:
 
 
 def test_the_demo_crawls_serves_and_changes_until_ctrl_c() -> None:
-    with demo("--listen", "127.0.0.1:0", "--change-after", "1s") as running:
+    with demo("--port", "0", "--listen", "127.0.0.1:0", "--change-after", "1s") as running:
         running.read_until("Stop with Ctrl-C")
         api = running.word_after("The registry answers at")
         folder = Path(running.word_after("ardvark -c")).parent
@@ -102,7 +102,7 @@ def test_settings_and_database_are_kept_in_a_named_folder_whatever_the_environme
     precious = tmp_path / "precious.db"
     folder = tmp_path / "kept"
     monkeypatch.setenv("ARDVARK_STORAGE__URL", f"sqlite+aiosqlite:///{precious}")
-    with demo("--listen", "127.0.0.1:0", "--directory", str(folder)) as running:
+    with demo("--port", "0", "--listen", "127.0.0.1:0", "--directory", str(folder)) as running:
         running.read_until("Stop with Ctrl-C")
         assert running.stop() == (0, "")
     assert not precious.exists()
@@ -118,6 +118,7 @@ def test_settings_and_database_are_kept_in_a_named_folder_whatever_the_environme
     ("options", "says"),
     [
         (["--listen", "127.0.0.1:{taken}"], "cannot listen on 127.0.0.1:{taken}"),
+        (["--listen", "127.0.0.1:0", "--port", "{taken}"], "--port {taken}: "),
         (["--change-after", "soon"], "--change-after soon: expected a duration"),
         (["--directory", "mine"], "demo.toml was not written by the demo"),
     ],
@@ -138,7 +139,7 @@ def test_a_mistake_is_one_message_and_exit_status_two(options: list[str], says: 
 
 
 def test_a_reader_who_leaves_ends_the_demo_without_a_traceback() -> None:
-    with demo("--listen", "127.0.0.1:0", "--change-after", "100ms") as running:
+    with demo("--port", "0", "--listen", "127.0.0.1:0", "--change-after", "100ms") as running:
         running.read_until("Stop with Ctrl-C")
         assert running.process.stdout is not None
         running.process.stdout.close()
