@@ -7,7 +7,7 @@ from dataclasses import dataclass
 _TARGET = re.compile(r"\s*<([^<>]*)>")
 _PARAMETER = re.compile(r'\s*;\s*(?:([!#$%&\'*+.^_`|~0-9A-Za-z-]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s;,"]*))?)?')
 # What is left of a link after its parameters, or in the place of one; a comma inside quotes ends nothing.
-_REST = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)*+')
+_REST = re.compile(r'(?:[^,"]++|"(?:[^"\\]|\\.)*+"?)*+')
 _MAX_LINKS = 500
 
 

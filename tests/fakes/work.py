@@ -4,18 +4,26 @@ import gc
 import time
 from collections.abc import Callable
 
-LINEAR = 4.0
 # Four times the input costs four times the work, or sixteen times when it grows with the square.
-FAR_FROM_SQUARE = 9.0
-_SHORTEST_S = 0.004
+FAR_FROM_SQUARE = 10.0
+_SHORTEST_S = 0.005
+_MOST_DOUBLINGS = 6
 
 
 def growth(run: Callable[[int], object], size: int) -> float:
-    """Run with `size`, enlarged until it can be measured, and with four times as much; give the ratio of the times."""
+    """Run with `size`, enlarged until it can be measured, and with four times as much; give the ratio of the times.
+
+    What stays too quick to be measured at 64 times the size has no growth to speak of, and gives zero.
+    """
     small = _seconds(run, size)
-    while small < _SHORTEST_S and size < 10**7:
+    for _ in range(_MOST_DOUBLINGS):
+        if small >= _SHORTEST_S:
+            break
         size *= 2
         small = _seconds(run, size)
+    else:
+        if small < _SHORTEST_S:
+            return 0.0
     return _seconds(run, size * 4) / small
 
 
