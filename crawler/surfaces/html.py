@@ -110,7 +110,9 @@ def _scan(text: str) -> _Scan:
             continue
         start, name, closing, tags = match.start(), match[3].lower(), bool(match[2]), tags + 1
         end = _tag_end(text, match.end())
-        if head_end is None and _leaves_head(name, closing, start, tags, end - start):
+        if head_end is None and (
+            (not templates and _leaves_head(name, closing)) or _exceeds_head(name, start, tags, end - start)
+        ):
             head_end = start
         if name == "template":
             templates = max(0, templates + (-1 if closing else 1))
@@ -133,14 +135,12 @@ def _scan(text: str) -> _Scan:
     return found
 
 
-def _leaves_head(name: str, closing: bool, position: int, tags: int, length: int) -> bool:
-    return (
-        name not in _HEAD_ELEMENTS
-        or (closing and name == "head")
-        or position > _HEAD_BYTES
-        or tags > _HEAD_TAGS
-        or (length > _LONGEST_TAG and name not in _TEXT_ELEMENTS)
-    )
+def _leaves_head(name: str, closing: bool) -> bool:
+    return name not in _HEAD_ELEMENTS or (closing and name == "head")
+
+
+def _exceeds_head(name: str, position: int, tags: int, length: int) -> bool:
+    return position > _HEAD_BYTES or tags > _HEAD_TAGS or (length > _LONGEST_TAG and name not in _TEXT_ELEMENTS)
 
 
 def _tag_end(text: str, position: int) -> int:
