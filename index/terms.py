@@ -4,7 +4,7 @@ Nothing is ever fetched, and structure is always read from raw member names; IRI
 by the base context, then the publisher's own `@context` on top of it (ARD 4.1).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,11 +43,14 @@ _PREFIX_ENDS = (":", "/", "?", "#", "[", "]", "@")
 _IGNORED_KEYWORDS = frozenset({"@version", "@base", "@language", "@direction", "@protected"})
 _UNSUPPORTED_KEYWORDS = frozenset({"@import", "@propagate", "@type"})
 _NOT_INDEXED = frozenset(NAMESPACE + name for name in ("description", "representativeQueries"))
+# Keys that filter_path refuses under the base context.
+UNSUPPORTED_KEYS = frozenset({"id", "description", "representativeQueries", "data", "metadata", "trustManifest"})
 _MAX_PAIRS = 200
 _MAX_DEPTH = 8
 # Both fit one index row of PostgreSQL (2704 bytes), whatever their characters are.
 _LONGEST_PATH = 256
 _LONGEST_VALUE = 256
+LONGEST_KEY = 512
 _MAX_DEFINITIONS = 500
 
 
@@ -72,6 +75,14 @@ class Context:
             namespace = self.prefixes.get(prefix)
             return key if namespace is None else namespace + suffix
         return None if self.vocab is None else self.vocab + key
+
+    def unusable_prefixes(self, keys: Iterable[str]) -> Iterator[str]:
+        """Find the keys whose prefix is declared and cannot serve as one, so that they stay as they are."""
+        for key in keys:
+            prefix, colon, suffix = key.partition(":")
+            declared = prefix in self.terms and prefix not in _CORE_TERMS and prefix not in self.prefixes
+            if colon and declared and not suffix.startswith("//"):
+                yield key
 
 
 BASE = Context(
@@ -165,8 +176,6 @@ def _define_term(state: _Building, name: str, definition: Any, pointer: str) -> 
     iri = definition if isinstance(definition, str) else _id_of(definition)
     if isinstance(iri, str):
         state.terms[name] = iri if iri.startswith("@") else _absolute(state, iri)
-        if name not in state.prefixes and name not in _CORE_TERMS and not iri.startswith("@") and "://" in iri:
-            state.warn("context.prefix_unusable", pointer, "a term without a final delimiter cannot serve as a prefix")
     elif not isinstance(definition, Mapping):
         state.warn("context.wrong_type", pointer, "a term is defined by a text or an object")
 
@@ -204,7 +213,7 @@ def filter_path(key: str, context: Context) -> FilterPath:
     members; the rest is then a literal path. Any other key is one term as a whole, for IRIs contain dots.
     Raises UnsupportedKey for keywords and for texts that are searched and not compared.
     """
-    if not key or len(key) > _LONGEST_PATH * 2:
+    if not key or len(key) > LONGEST_KEY:
         raise UnsupportedKey("a filter key is a term, an IRI or a dotted path")
     if key == PUBLISHER_PATH:
         return FilterPath(PUBLISHER_PATH)

@@ -324,5 +324,9 @@ def _context(draft: _Draft, outer_context: Sequence[Any]) -> None:
         draft.adapted.append("@context")
     if "@context" in draft.members or outer_context:
         own = [draft.members["@context"]] if "@context" in draft.members else []
-        _, problems = effective_context(*outer_context, *own, pointer=draft.pointer + "/@context")
+        context, problems = effective_context(*outer_context, *own, pointer=draft.pointer + "/@context")
         draft.problems.extend(problems)
+        for name in context.unusable_prefixes(draft.members):
+            draft.warn(
+                "context.prefix_unusable", name, "the prefix lacks a final delimiter and expands nothing", "ARD 4.1"
+            )
