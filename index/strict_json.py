@@ -22,6 +22,8 @@ _BOM = b"\xef\xbb\xbf"
 # A string that never ends counts to the end of the text; looking for its start again would cost quadratic time.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_OPEN = ord("[")
 _CONSTANT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|(-?Infinity|NaN)', re.DOTALL)
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -129,19 +131,18 @@ def _check_depth(body: bytes, max_depth: int) -> None:
     """Refuse deep nesting before the parser recurses into it, by cancelling bracket pairs from the inside out."""
     if body.count(b"[") + body.count(b"{") <= max_depth:
         return
-    brackets = _STRING.sub(b"", body).translate(None, _NOT_BRACKETS)
+    brackets = _STRING.sub(b"", body).translate(_ONE_KIND, _NOT_BRACKETS)
     rest = brackets
     for _ in range(max_depth):
+        rest = rest.replace(b"[]", b"")
         if not rest:
             return
-        rest = rest.replace(b"[]", b"").replace(b"{}", b"")
-    # What is left is too deep, or does not pair up; then the parser says where.
-    depth = deepest = 0
-    for bracket in brackets if rest else b"":
-        depth += 1 if bracket in b"[{" else -1
-        deepest = max(deepest, depth)
-    if deepest > max_depth:
-        raise MalformedJson("json.too_deep", f"the document nests deeper than {max_depth} levels")
+    # Too deep, or brackets that don't pair up, which is for the parser to say.
+    depth = 0
+    for bracket in brackets:
+        depth += 1 if bracket == _OPEN else -1
+        if depth > max_depth:
+            raise MalformedJson("json.too_deep", f"the document nests deeper than {max_depth} levels")
 
 
 def _decode_json(text: str, watch: _Watch) -> Any:
