@@ -301,7 +301,24 @@ async def test_fr_03_robots_rules_hold_for_the_control_request_too(web: FakeWeb,
         assert (await crawl.documents(acme))[ARD].outcome == "absent"
 
 
-# --- FR-05, FR-07: refusals and old names -----------------------------------------------------------------------------
+# --- FR-05, FR-07: old names and refusals -----------------------------------------------------------------------------
+
+
+async def test_fr_05_the_same_bytes_under_both_names_are_one_entry_with_two_places(
+    web: FakeWeb, open_crawl: OpenCrawl
+) -> None:
+    acme = web.site("acme")
+    for path in (ARD, PREDECESSOR):
+        acme.manifest(entry("echo"), path=path)
+    async with open_crawl(acme) as crawl:
+        summary = await crawl.run()
+        assert summary.tally.snapshots == 1
+        assert await crawl.identifiers() == [ECHO]
+        assert await states_of(crawl) == [(ARD, "listed"), (PREDECESSOR, "duplicate")]
+        acme.gone(ARD)
+        await crawl.run()
+        assert await crawl.identifiers() == [ECHO]
+        assert [change.kind for change in await crawl.changes()] == ["entry.added"]
 
 
 @pytest.mark.parametrize("status", [401, 403, 402, 405, 406, 451])

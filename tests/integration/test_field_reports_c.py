@@ -561,6 +561,13 @@ async def test_fr_39_a_change_shortens_the_interval_again(
         ({"Cache-Control": "max-age=43200"}, timedelta(hours=12), timedelta(hours=24)),
         ({"Cache-Control": "max-age=31536000"}, timedelta(hours=24), timedelta(hours=24)),
         ({"Cache-Control": "max-age=999999999999999999999"}, timedelta(hours=24), timedelta(hours=24)),
+        ({"Expires": "Fri, 31 Dec 9999 23:59:59 GMT", "Age": "0"}, timedelta(hours=24), timedelta(hours=24)),
+        (
+            {"Cache-Control": "stale-if-error=99999999999", "Expires": "Fri, 31 Dec 9999 23:59:59 GMT"},
+            timedelta(hours=24),
+            timedelta(hours=24),
+        ),
+        ({"Cache-Control": "max-age=60", "Age": "999999999999"}, timedelta(minutes=5), timedelta(hours=24)),
     ],
 )
 async def test_fr_39_a_stated_freshness_is_a_floor_within_our_own_bounds(

@@ -62,6 +62,10 @@ RAW = [
     answer(MARK.encode(), f"Content-Encoding: {MARK}"),
     answer(MARK.encode(), "Content-Encoding: gzip"),
     answer(b"[" * 10_000, "Content-Type: application/json"),
+    b'HTTP/1.1 200 OK\r\nETag: "\xff"\r\nLast-Modified: \xfe\r\nContent-Type: \xff/\xc3\r\nDate: \xff\r\n'
+    b"Link: </\xff%ff.json>; rel=ard\r\nVary: \xff\r\nContent-Length: 15\r\n\r\n" + b'{"entries": []}',
+    b"HTTP/1.1 302 Found\r\nLocation: /\xff\xfe\xc3\r\nContent-Length: 0\r\n\r\n",
+    b"HTTP/1.1 302 Found\r\nLocation: http://\xff.example/\r\nContent-Length: 0\r\n\r\n",
     answer(f'{{"{MARK}": NaN}}'.encode(), f"ETag: {MARK}", f"Last-Modified: {MARK}", f"Cache-Control: {MARK}"),
 ]
 
