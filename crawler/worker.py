@@ -78,22 +78,22 @@ class Crew:
 
     # --- the allowlist ------------------------------------------------------------------------------------------------
 
-    async def sync_origins(self) -> None:
-        """Bring the stored allowlist in line with the settings; what was taken out of them leaves the index."""
+    async def sync_origins(self, *, withdraw: bool = True) -> None:
+        """Bring the stored allowlist in line with the settings; with `withdraw`, what they lack leaves the index.
+
+        Settings without any origin withdraw nothing: that is a missing file sooner than a wish to lose everything.
+        """
         wanted = {entry.origin: origin_options(entry) for entry in self._settings.origins if not entry.is_pattern}
-        now = self._clock.now()
         stored = await self._database.read(managed_origins, "config")
         changed = {origin: options for origin, options in wanted.items() if stored.get(origin) != options}
         if changed:
-            await self._database.write(put_origins, "config", changed, now)
-        await self.refresh_scope()
+            await self._database.write(put_origins, "config", changed, self._clock.now())
         gone = [origin for origin in stored if origin not in wanted]
-        # What a pattern admitted goes with the pattern.
-        found = await self._database.read(managed_origins, "lead")
-        gone += [origin for origin in found if self.scope.rules(origin) is None]
-        if gone:
+        if gone and withdraw and self._settings.origins:
             await self.remove_origins(gone)
-        await self._reconsider_leads()
+        elif gone and withdraw:
+            _log.warning("origins.none_in_settings", kept=len(gone))
+        await self.refresh_scope()
 
     async def remove_origins(self, names: Sequence[str]) -> int:
         """Take origins off the allowlist and their entries out of the index; gives the number of changes."""

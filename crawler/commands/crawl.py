@@ -26,7 +26,7 @@ def crawl(context: click.Context, origins: tuple[str, ...], as_json: bool) -> No
 
 
 async def _crawl(settings: Settings, named: tuple[str, ...]) -> CrawlSummary:
-    async with crawling(settings) as parts:
+    async with crawling(settings, withdraw=True) as parts:
         wanted = await _wanted(parts, named)
         with _progress_bar(len(wanted)) as bar:
 

@@ -116,7 +116,7 @@ async def _run(folder: Path, listen: str, port: int, pause_s: float, overrides: 
     async with FederationServer(port) as federation:
         settings = _settings(folder, listen, federation.port, overrides)
         configure_logging(settings.logging, quiet=True)
-        async with crawling(settings) as parts, ApiServer(settings, parts.database):
+        async with crawling(settings, withdraw=True) as parts, ApiServer(settings, parts.database):
             setting = Setting(_command(), folder / SETTINGS_NAME, settings.base_url, federation.port)
             daemon = Daemon(settings, parts.clock, parts.crew)
             story = asyncio.create_task(_tell(parts, federation, setting, pause_s), name="story")

@@ -27,25 +27,27 @@ def origins() -> None:
 def list_(context: click.Context, as_json: bool) -> None:
     """List the known origins."""
     settings = settings_of(context)
-    rows = run_async(_list(settings))
+    items = [_origin_json(row) for row in run_async(_list(settings))]
+    known = {item["origin"] for item in items}
+    waiting = [entry.origin for entry in settings.origins if not entry.is_pattern and entry.origin not in known]
+    items += [{"origin": origin, "managedBy": "config", "active": True} for origin in waiting]
     patterns = [entry.origin for entry in settings.origins if entry.is_pattern]
     if as_json:
-        items = [_origin_json(row) for row in rows]
         print_json({"items": items, "patterns": patterns})
         return
     headings = ("origin", "by", "documents", "listings", "last visit", "outcome", "robots", "next visit")
     cells = [
         (
-            row.origin,
-            row.managed_by if row.active else "-",
-            row.documents,
-            row.listings,
-            row.last_visit_at,
-            row.last_outcome,
-            row.robots,
-            row.next_visit_at,
+            item["origin"],
+            item["managedBy"] if item["active"] else "-",
+            item.get("documents", 0),
+            item.get("listings", 0),
+            item.get("lastVisitAt"),
+            item.get("lastOutcome"),
+            item.get("robots"),
+            item.get("nextVisitAt"),
         )
-        for row in rows
+        for item in items
     ]
     click.echo(table(headings, cells))
     for pattern in patterns:
@@ -70,8 +72,8 @@ def _origin_json(row: StoredRow) -> dict[str, Any]:
 
 
 async def _list(settings: Settings) -> Sequence[StoredRow]:
-    async with crawling(settings) as parts:
-        return await parts.database.read(list_origins)
+    async with opened_database(settings) as database:
+        return await database.read(list_origins)
 
 
 @origins.command()

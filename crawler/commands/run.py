@@ -22,7 +22,7 @@ def run(context: click.Context, listen: str | None) -> None:
 
 async def run_daemon(settings: Settings) -> None:
     """Run crawler and API in one process."""
-    async with crawling(settings) as parts, ApiServer(settings, parts.database) as server:
+    async with crawling(settings, withdraw=True) as parts, ApiServer(settings, parts.database) as server:
         _say_where(settings, server)
         await Daemon(settings, parts.clock, parts.crew).run()
 

@@ -69,8 +69,11 @@ class Parts:
 
 
 @asynccontextmanager
-async def crawling(settings: Settings) -> AsyncIterator[Parts]:
-    """Open all that a crawl needs, and close it in order."""
+async def crawling(settings: Settings, *, withdraw: bool = False) -> AsyncIterator[Parts]:
+    """Open all that a crawl needs, and close it in order.
+
+    With `withdraw`, origins that are no longer in the settings leave the index; commands that only look in leave them.
+    """
     clock = SystemClock()
     async with (
         opened_database(settings) as database,
@@ -79,7 +82,7 @@ async def crawling(settings: Settings) -> AsyncIterator[Parts]:
     ):
         crew = Crew(settings, clock, client, database, writer)
         await crew.break_dead_claims()
-        await crew.sync_origins()
+        await crew.sync_origins(withdraw=withdraw)
         keeper = asyncio.create_task(crew.keep_claims(), name="keep claims")
         try:
             yield Parts(settings, clock, database, client, writer, crew)
