@@ -12,10 +12,19 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from index.identity import REGISTRY_TYPE, canonical_type, media_type
-from index.terms import Context, FilterPath, UnsupportedKey, effective_context, filter_path, scalar_text
+from index.terms import (
+    LONGEST_KEY,
+    UNSUPPORTED_KEYS,
+    Context,
+    FilterPath,
+    UnsupportedKey,
+    effective_context,
+    filter_path,
+    scalar_text,
+)
 
 MAX_PAGE_SIZE = 100
 DEFAULT_SEARCH_PAGE = 10
@@ -38,8 +47,18 @@ class _Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+def _whole(value: Any) -> Any:
+    """Read 10.0 as 10: to JSON they are one number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# What these say beyond their types is for the description of the API; a key is judged by `resolve_key`.
+_TELLING = {"pattern": r"[^\s\u0085\u001c-\u001f]"}
+_KEY = {"minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[^@]", "not": {"enum": sorted(UNSUPPORTED_KEYS)}}
+
+_Whole = BeforeValidator(_whole)
 Scalar = str | int | float | bool
-FilterValue = Scalar | list[Scalar]
+FilterValue = Scalar | Annotated[list[Scalar], Field(max_length=_MAX_FILTER_VALUES)]
 
 
 class QueryModel(_Closed):
@@ -47,11 +66,13 @@ class QueryModel(_Closed):
 
     context: Annotated[str | dict[str, Any] | list[Any] | None, Field(alias="@context")] = None
     text: Annotated[str | None, Field(max_length=20_000)] = None
-    filter: Annotated[dict[str, FilterValue], Field(max_length=_MAX_FILTER_KEYS)] = {}
+    filter: Annotated[
+        dict[str, FilterValue], Field(max_length=_MAX_FILTER_KEYS, json_schema_extra={"propertyNames": _KEY})
+    ] = {}
 
 
 class SearchQuery(QueryModel):
-    text: Annotated[str, Field(max_length=20_000)]
+    text: Annotated[str, Field(max_length=20_000, json_schema_extra=_TELLING)]
 
 
 class SearchRequest(_Closed):
@@ -59,14 +80,14 @@ class SearchRequest(_Closed):
 
     query: SearchQuery
     federation: Literal["auto", "referrals", "none"] = "auto"
-    page_size: Annotated[int, Field(alias="pageSize", ge=1)] = DEFAULT_SEARCH_PAGE
+    page_size: Annotated[int, Field(alias="pageSize", ge=1), _Whole] = DEFAULT_SEARCH_PAGE
     page_token: Annotated[str | None, Field(alias="pageToken", min_length=1, max_length=1024)] = None
 
 
 class FacetRequest(_Closed):
-    field: Annotated[str, Field(min_length=1)]
-    limit: Annotated[int, Field(ge=0, le=1000)] = 20
-    min_count: Annotated[int, Field(alias="minCount", ge=0)] = 1
+    field: Annotated[str, Field(min_length=1, json_schema_extra=_KEY)]
+    limit: Annotated[int, Field(ge=0, le=1000), _Whole] = 20
+    min_count: Annotated[int, Field(alias="minCount", ge=0), _Whole] = 1
 
 
 class FacetsType(_Closed):
@@ -127,8 +148,6 @@ def constraints(query: QueryModel) -> tuple[Constraint, ...]:
     for key, given in query.filter.items():
         path = resolve_key(key, context)
         values = given if isinstance(given, list) else [given]
-        if len(values) > _MAX_FILTER_VALUES:
-            raise InvalidArgument(f"query.filter.{key} must have at most {_MAX_FILTER_VALUES} values")
         texts = [text for text in map(scalar_text, values) if text is not None]
         if path.is_type:
             texts = [canonical_type(text) for text in texts]
@@ -175,7 +194,7 @@ _OPERATOR = re.compile(r"\s*(<=|>=|=|<|>)")
 _VALUE = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,'"=<>]+)""")
 _COMMA = re.compile(r"\s*,")
 _AND = re.compile(r"\s+AND\s+(?=\S)", re.IGNORECASE)
-_LONGEST_FILTER = 4000
+LONGEST_FILTER = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +220,8 @@ def parse_list_filter(text: str | None) -> tuple[ListClause, ...]:
     """
     if text is None or not text.strip():
         return ()
-    if len(text) > _LONGEST_FILTER:
-        raise InvalidArgument(f"filter must have at most {_LONGEST_FILTER} characters")
+    if len(text) > LONGEST_FILTER:
+        raise InvalidArgument(f"filter must have at most {LONGEST_FILTER} characters")
     clauses = []
     position = 0
     while True:

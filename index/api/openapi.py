@@ -3,10 +3,19 @@
 from typing import Any
 
 from config.settings import Settings
-from index.query import DEFAULT_LIST_PAGE, MAX_PAGE_SIZE, ExploreRequest, SearchRequest
+from index.query import DEFAULT_LIST_PAGE, LONGEST_FILTER, MAX_PAGE_SIZE, ExploreRequest, SearchRequest
 
 _IDENTIFIER = "^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"
 _REF = "#/components/schemas/{model}"
+_FILTER = (
+    "Clauses joined by AND, as in: type = 'application/x', 'application/y' AND updatedAfter > '2026-01-01'. Fields are "
+    "displayName (a part of it), type, publisherId with =, and createdAfter, updatedAfter with =, > or >=; commas mean "
+    "any of the values. Values with spaces or commas are quoted, single or double; a backslash escapes."
+)
+_ORDER = (
+    "Fields in order, each with an optional ASC or DESC, as in: displayName, updatedAt DESC. Fields are displayName, "
+    "createdAt, updatedAt, identifier."
+)
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -162,13 +171,14 @@ def _explore() -> dict[str, Any]:
 
 
 def _list() -> dict[str, Any]:
-    size = {"type": "integer", "minimum": 1, "default": DEFAULT_LIST_PAGE}
+    size = {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": DEFAULT_LIST_PAGE}
+    expression = {"type": "string", "maxLength": LONGEST_FILTER}
     return {
         "operationId": "listAgents",
         "summary": "List entries in a fixed order.",
         "parameters": [
-            _parameter("filter", {"type": "string"}, "As in: type = 'application/x' AND updatedAfter > '2026-01-01'"),
-            _parameter("orderBy", {"type": "string"}, "As in: displayName, updatedAt DESC"),
+            _parameter("filter", expression, _FILTER),
+            _parameter("orderBy", {"type": "string"}, _ORDER),
             _parameter("pageSize", size, f"Entries on a page; more than {MAX_PAGE_SIZE} count as {MAX_PAGE_SIZE}."),
             _parameter("pageToken", {"type": "string"}, "Continues the page that gave it."),
         ],

@@ -21,6 +21,9 @@ from index.store import search as store
 from index.store.search import Hit, Question
 from index.text import ANALYSER_VERSION
 
+# A count that no registry reaches and both databases can compare with.
+_MORE_THAN_ANY = 2**31 - 1
+
 
 async def search(request: web.Request) -> web.Response:
     """Answer a need with the entries that fit, best first."""
@@ -69,7 +72,10 @@ async def explore(request: web.Request) -> web.Response:
     question = Question(text, constraints(wanted.query), settings.search.min_score)
     context = query_context(wanted.query)
     facets = wanted.result_type.facets
-    fields = [(resolve_key(facet.field, context).path, facet.limit, max(facet.min_count, 1)) for facet in facets]
+    fields = [
+        (resolve_key(facet.field, context).path, facet.limit, min(max(facet.min_count, 1), _MORE_THAN_ANY))
+        for facet in facets
+    ]
     counted = await request.app[DATABASE].read(store.explore, question, fields)
     answer = {}
     for facet, result in zip(facets, counted, strict=True):

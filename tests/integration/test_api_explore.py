@@ -21,6 +21,8 @@ REFUSED: list[tuple[str, Any]] = [
     ("facet with an empty field", {"resultType": {"facets": [{"field": ""}]}}),
     ("unknown member of a facet", {"resultType": {"facets": [{"field": "type", "sort": "value"}]}}),
     ("negative limit", {"resultType": {"facets": [{"field": "type", "limit": -1}]}}),
+    ("broken limit", {"resultType": {"facets": [{"field": "type", "limit": 1.5}]}}),
+    ("limit beyond the bound", {"resultType": {"facets": [{"field": "type", "limit": 1001}]}}),
     ("limit in a text", {"resultType": {"facets": [{"field": "type", "limit": "5"}]}}),
     ("negative least count", {"resultType": {"facets": [{"field": "type", "minCount": -1}]}}),
     ("unknown member at the root", {"resultType": {"facets": []}, "pageSize": 5}),
@@ -99,6 +101,9 @@ async def test_buckets_past_the_limit_are_summed_and_small_ones_left_out(web: Fa
                 ({"limit": 2, "minCount": 3}, whole[:2], 7),
                 ({"minCount": 0}, whole, 0),
                 ({"minCount": 7}, [], 0),
+                ({"minCount": 10**30}, [], 0),
+                # To JSON one number with 2 and 3.
+                ({"limit": 2.0, "minCount": 3.0}, whole[:2], 7),
             ):
                 facets = await registry.explore({"field": "tags", **asked}, **query)
                 shown = [(bucket["value"], bucket["count"]) for bucket in facets["tags"]["buckets"]]

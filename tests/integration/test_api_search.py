@@ -505,7 +505,13 @@ async def test_a_page_has_ten_results_unless_asked_and_a_hundred_at_most(web: Fa
     acme = web.site("acme")
     acme.manifest(*(entry(f"n{n:03}") for n in range(105)))
     async with serving(crawl_sqlite, acme) as registry:
-        for asked, given in (({}, 10), ({"pageSize": 3}, 3), ({"pageSize": 100}, 100), ({"pageSize": 5000}, 100)):
+        for asked, given in (
+            ({}, 10),
+            ({"pageSize": 3}, 3),
+            ({"pageSize": 100}, 100),
+            ({"pageSize": 5000}, 100),
+            ({"pageSize": 7.0}, 7),
+        ):
             answer = await registry.search("tool", **asked)
             assert len(answer["results"]) == given
             assert answer["pageToken"]

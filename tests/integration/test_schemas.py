@@ -1,6 +1,8 @@
 """Our answers against schemas: those of the protocol where they are at hand, and our own description always."""
 
+import asyncio
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from tests.conftest import OpenCrawl
 from tests.fakes.registry import Registry, serving
 from tests.fakes.web import FakeWeb, Site, entry
 
-ARD = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "ard"
+ROOT = Path(__file__).resolve().parents[2]
+ARD = ROOT.parent / "shared" / "data" / "ard"
 needs_ard = pytest.mark.skipif(not ARD.is_dir(), reason=f"THE PROTOCOL'S SCHEMAS ARE ABSENT: no folder {ARD}")
 ECHO = "urn:air:acme.example:tool:echo"
 
@@ -212,3 +215,45 @@ async def test_our_answers_satisfy_our_description(web: FakeWeb, crawl_sqlite: O
         for answer in answers[kind]:
             assert _complaints(validator, answer) == [], kind
         assert _complaints(validator, {"error": {"code": 1}})
+
+
+# The grammar of List's filter and order is beyond JSON Schema: there a refusal is an answer like any other.
+SCHEMATHESIS = """
+[[operations]]
+include-operation-id = "listAgents"
+checks.positive_data_acceptance.expected-statuses = ["2xx", "400"]
+"""
+
+
+async def test_schemathesis_finds_no_fault(web: FakeWeb, crawl_sqlite: OpenCrawl, tmp_path: Path) -> None:
+    """All its checks in all its phases, against a running registry; the same requests every time."""
+    config = tmp_path / "schemathesis.toml"
+    config.write_text(SCHEMATHESIS)
+    acme = web.site("acme")
+    acme.manifest(
+        entry(identifier="urn:air:acme.com:agent:assistant"), *(entry(f"n{n}", tags=["a"]) for n in range(30))
+    )
+    async with serving(crawl_sqlite, acme) as registry:
+        process = await asyncio.create_subprocess_exec(
+            Path(sys.executable).with_name("schemathesis"),
+            f"--config-file={config}",
+            "run",
+            f"http://{registry.address}/openapi.json",
+            f"--url=http://{registry.address}/api/v1",
+            "--checks=all",
+            "--max-examples=10",
+            "--generation-deterministic",
+            "--continue-on-failure",
+            "--no-color",
+            cwd=tmp_path,
+            env={
+                "PATH": "/usr/bin:/bin",
+                "PYTHONPATH": str(ROOT),
+                "SCHEMATHESIS_HOOKS": "tests.fakes.schemathesis_hooks",
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+    assert b"Tested: 4" in out
