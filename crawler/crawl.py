@@ -24,6 +24,7 @@ class CrawlSummary:
     crashed: int = 0
     busy: int = 0
     disallowed: int = 0
+    postponed: int = 0
     tally: Tally = field(default_factory=Tally)
 
     def as_json(self) -> dict[str, Any]:
@@ -35,6 +36,7 @@ class CrawlSummary:
                 "crashed": self.crashed,
                 "busy": self.busy,
                 "robotsUnreachable": self.disallowed,
+                "postponed": self.postponed,
             },
             "documents": {str(outcome): count for outcome, count in sorted(self.tally.documents.items())},
             "entries": {
@@ -56,8 +58,8 @@ async def crawl_once(
 ) -> CrawlSummary:
     """Visit each origin once, whether due or not, and then those that its leads named.
 
-    An origin that another process holds is waited for until its lease ends. `progress` hears how many of how many are
-    done.
+    An origin that another process holds is waited for until its lease ends; one that asked to be left alone is left
+    alone. `progress` hears how many of how many are done.
     """
     summary = CrawlSummary(tally=tally)
     resting: set[str] = set()
@@ -80,8 +82,8 @@ async def _visit_all(
 
     Those that asked for patience are added to `resting`.
     """
-    waiting = dict.fromkeys(origins)
-    seen = set(waiting)
+    waiting = await _welcome(crew, origins, summary, resting)
+    seen = set(origins)
     late: set[str] = set()
     claimed: list[Claim] = []
     running: set[asyncio.Task[VisitReport | None]] = set()
@@ -103,7 +105,7 @@ async def _visit_all(
             for task in done:
                 named = _count(summary, resting, task.result())
                 late |= (named & seen) - waiting.keys()
-                waiting.update(dict.fromkeys(sorted(named - seen)))
+                waiting.update(await _welcome(crew, sorted(named - seen), summary, resting))
                 seen |= named
             if progress is not None:
                 progress(summary.visited + summary.crashed, len(seen))
@@ -113,6 +115,14 @@ async def _visit_all(
         await asyncio.gather(*running, return_exceptions=True)
         await crew.release(claimed)
     return late
+
+
+async def _welcome(crew: Crew, names: Sequence[str], summary: CrawlSummary, resting: set[str]) -> dict[str, None]:
+    """Leave out the origins that asked to be left alone for longer (Retry-After, Crawl-delay)."""
+    asleep = await crew.resting(names)
+    summary.postponed += len(asleep)
+    resting |= asleep
+    return dict.fromkeys(name for name in names if name not in asleep)
 
 
 async def _visit_unseen(crew: Crew, origins: Sequence[str], resting: set[str], visits: int) -> set[str]:

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from crawler.clock import Clock
 from crawler.discover import (
@@ -181,16 +182,11 @@ class _Visit:
         try:
             async with asyncio.timeout_at(deadline):
                 await self._ask_robots()
-                while self._queue:
-                    self._queue.sort(key=lambda target: (target.lead.rank, target.lead.url))
-                    if self._must_wait():
-                        self._report.postponed = len(self._queue)
-                        self._report.wait = self._gate.spacing(self._rules.origin)
-                        break
+                while self._queue and not self._must_leave():
+                    self._queue.sort(key=self._urgency)
                     await self._look(self._queue[0])
                     self._queue.pop(0)
-                    if self._report.wait is not None:
-                        break
+                self._report.postponed = len(self._queue)
         except TimeoutError:
             self._report.unvisited = list(self._queue)
         looks = [state.next_fetch_at for state in self._states.values() if state.next_fetch_at is not None]
@@ -226,9 +222,21 @@ class _Visit:
         if due or self._force:
             self._queue.append(target)
 
-    def _must_wait(self) -> bool:
-        """Leave the rest for a later visit when the pause before it would hold this one up."""
-        return self._gate.spacing(self._rules.origin) > self._policy.max_wait and bool(self._report.outcomes)
+    def _must_leave(self) -> bool:
+        """Leave the rest for a later visit when the origin asks for it, or when the pause would hold this one up."""
+        if self._is_slow() and self._report.outcomes:
+            self._report.wait = max(self._report.wait or timedelta(0), self._gate.spacing(self._rules.origin))
+        # While robots.txt cannot be had nothing is asked for, and what that means for each document is worth noting.
+        return self._report.wait is not None and self._report.robots != "robots_unreachable"
+
+    def _is_slow(self) -> bool:
+        return self._gate.spacing(self._rules.origin) > self._policy.max_wait
+
+    def _urgency(self, target: Target) -> tuple[Any, ...]:
+        """Order the queue: the most telling first, or whose turn it is where one visit can look at one document."""
+        state = self._states.get(target.lead.url)
+        seen_at = state.attempted_at if state is not None and self._is_slow() else None
+        return (seen_at is not None, seen_at, target.lead.rank, target.lead.url)
 
     async def _look(self, target: Target) -> None:
         """Fetch one document, judge it, record it and take up its leads, which may go to the end of the queue."""
@@ -242,7 +250,8 @@ class _Visit:
         await self._shelf.record(visit)
         self._states[state.url] = visit.state
         self._report.outcomes[state.url] = visit.state.outcome or Outcome.UNREACHABLE
-        self._report.wait = visit.observation.retry_after
+        if visit.observation.retry_after is not None:
+            self._report.wait = visit.observation.retry_after
 
     def _state_of(self, target: Target) -> DocumentState:
         lead = target.lead

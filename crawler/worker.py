@@ -31,6 +31,7 @@ from index.store.frontier import (
     release_claims,
     remove_origins,
     renew_claims,
+    resting_origins,
 )
 from index.store.writer import SettleVisit, Writer
 
@@ -133,6 +134,10 @@ class Crew:
         self._claims.update((claim.origin, claim) for claim in claims)
         return claims
 
+    async def resting(self, names: Sequence[str]) -> set[str]:
+        """Name the origins among these that asked to be left alone for longer."""
+        return await self._database.read(resting_origins, names, self._clock.now())
+
     async def keep_claims(self) -> None:
         """Prolong the leases of visits under way, for as long as this runs."""
         while True:
@@ -187,8 +192,8 @@ class Crew:
         else:
             not_before = now + report.wait if report.wait else None
             next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
-            if not_before is not None and report.postponed:
-                next_at = not_before
+            if not_before is not None:
+                next_at = not_before if report.postponed else max(next_at, not_before)
             outcome = "failed" if report.failed else "done"
             settlement = Settlement(
                 claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before

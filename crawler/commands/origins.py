@@ -173,7 +173,9 @@ async def _visit(settings: Settings, names: list[str]) -> list[StoredRow]:
         unknown = [name for name in names if name not in known]
         if unknown:
             raise OperatorError(f"not on the allowlist: {', '.join(unknown)}")
-        await crawl_once(parts.crew, names, parts.writer.tally, visits=settings.crawl.visits)
+        summary = await crawl_once(parts.crew, names, parts.writer.tally, visits=settings.crawl.visits)
+        if summary.postponed:
+            click.echo(f"ardvark: {summary.postponed} asked to be left alone for longer and got no request", err=True)
         return [row for name in names for row in await parts.database.read(documents_of, name)]
 
 

@@ -38,7 +38,13 @@ def next_after_success(
 ) -> datetime:
     """Choose the next look: not before the stated freshness ends, never past the ceiling (H17)."""
     due = max(now + interval, min(fresh_until or now, now + allowed.ceiling))
-    return now + allowed.clamp((due - now) * (1 + JITTER * (2 * chance - 1)))
+    wait = (due - now) * (1 + JITTER * (2 * chance - 1))
+    # What would pass a bound is mirrored at it: documents that all wait the longest must not fall into step.
+    if wait > allowed.ceiling:
+        wait = 2 * allowed.ceiling - wait
+    elif wait < allowed.floor:
+        wait = 2 * allowed.floor - wait
+    return now + allowed.clamp(wait)
 
 
 def next_after_absence(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select, update
 
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Hop, Outcome
 from index.records import Lead, Mechanism, Problem
@@ -285,7 +285,12 @@ def _watch_targets(connection: Connection, targets: Sequence[tuple[FollowedLead,
         )
         waiting = or_(origins.c.next_visit_at.is_(None), origins.c.next_visit_at > now)
         due = origins.c.id.in_(chunk) & waiting & select(documents.c.id).where(unseen).exists()
-        connection.execute(update(origins).where(due).values(active=True, next_visit_at=now))
+        connection.execute(update(origins).where(due).values(active=True, next_visit_at=soonest(now)))
+
+
+def soonest(now: datetime) -> ColumnElement[datetime]:
+    """Say when an origin may be visited at the earliest: at once, or when it no longer wants to be left alone."""
+    return case((origins.c.not_before > now, origins.c.not_before), else_=now)
 
 
 def decided_leads(connection: Connection) -> list[Row[Any]]:
@@ -306,7 +311,7 @@ def read_again(connection: Connection, keys: Iterable[int], now: datetime) -> No
         connection.execute(update(documents).where(mine).values(applied_digest=None, next_fetch_at=None))
         owners = select(documents.c.origin_id).where(mine)
         late = origins.c.id.in_(owners) & origins.c.active & (origins.c.next_visit_at > now)
-        connection.execute(update(origins).where(late).values(next_visit_at=now))
+        connection.execute(update(origins).where(late).values(next_visit_at=soonest(now)))
 
 
 def _new_target(lead: Lead, owner: str, now: datetime) -> DocumentState:

@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, update
 
 from index.documents import DocumentState
-from index.store.documents import load_states, origin_id
+from index.store.documents import load_states, origin_id, soonest
 from index.store.engines import chunks, upsert_rows
 from index.store.entries import take_away
 from index.store.tables import documents, listings, origins
@@ -114,6 +114,15 @@ def claim_due(
     return [Claim(row.origin, row.managed_by, row.options, row.fence, until, states[row.origin]) for row in rows]
 
 
+def resting_origins(connection: Connection, names: Sequence[str], now: datetime) -> set[str]:
+    """Name the origins among these that asked not to be visited before a time that is still to come."""
+    asleep: set[str] = set()
+    for chunk in chunks(origin_id(name) for name in names):
+        query = select(origins.c.origin).where(origins.c.id.in_(chunk), origins.c.not_before > now)
+        asleep.update(connection.execute(query).scalars())
+    return asleep
+
+
 def renew_claims(connection: Connection, claims: Sequence[Claim], until: datetime) -> None:
     """Prolong leases that are still ours."""
     mine = and_(origins.c.id == bindparam("key"), origins.c.fence == bindparam("held"))
@@ -188,7 +197,7 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
     for chunk in chunks(origin_id(item.origin) for item in settlements if not item.failed):
         unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched
         waiting = origins.c.id.in_(chunk) & origins.c.active & select(documents.c.id).where(unseen).exists()
-        connection.execute(update(origins).where(waiting).values(next_visit_at=settlements[-1].at))
+        connection.execute(update(origins).where(waiting).values(next_visit_at=soonest(settlements[-1].at)))
 
 
 def next_due_at(connection: Connection) -> datetime | None:

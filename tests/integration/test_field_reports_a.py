@@ -127,6 +127,7 @@ async def test_fr_01_an_origin_with_neither_is_not_published_and_no_failure(
             "crashed": 0,
             "busy": 0,
             "robotsUnreachable": 0,
+            "postponed": 0,
         }
         documents = await crawl.documents(acme)
         assert [documents[path].outcome for path in (ARD, PREDECESSOR)] == ["absent", "absent"]
