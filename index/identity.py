@@ -72,10 +72,13 @@ _ALIASES = {
 }
 REGISTRY_TYPE = "application/ai-registry+json"
 CATALOG_TYPE = "application/ai-catalog+json"
+# Parameters of ARD's own types tell nothing apart.
+_OWN_TYPES = frozenset(_ALIASES.values()) | {CATALOG_TYPE, "application/a2a-agent-card+json"}
 _LONGEST_TYPE = 256
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _TYPE = re.compile(rf"\s*({_TOKEN})/({_TOKEN})\s*")
-_PARAMETER = re.compile(rf';\s*(?:({_TOKEN})\s*=\s*({_TOKEN}(?:[:/]{_TOKEN})*|"(?:[^"\\]|\\.)*"))?\s*')
+_PLAIN_VALUE = rf"{_TOKEN}(?:[:/]{_TOKEN})*"
+_PARAMETER = re.compile(rf';\s*(?:({_TOKEN})\s*=\s*({_PLAIN_VALUE}|"(?:[^"\\]|\\.)*"))?\s*')
 
 
 @lru_cache(maxsize=4096)
@@ -101,8 +104,15 @@ def media_type(text: str) -> str | None:
             parameters[name] = re.sub(r"\\(.)", r"\1", value[1:-1]) if value.startswith('"') else value
     parameters.pop("charset", None)
     essence = f"{match[1]}/{match[2]}".lower()
-    full = essence + "".join(f";{name}={value}" for name, value in sorted(parameters.items()))
-    return _ALIASES.get(full) or _ALIASES.get(essence) or full
+    full = essence + "".join(f";{name}={_quoted(value)}" for name, value in sorted(parameters.items()))
+    return _ALIASES.get(full) or _ALIASES.get(essence) or (essence if essence in _OWN_TYPES else full)
+
+
+def _quoted(value: str) -> str:
+    """Write the value of a parameter so that it reads back the same."""
+    if re.fullmatch(_PLAIN_VALUE, value):
+        return value
+    return '"' + re.sub(r'(["\\])', r"\\\1", value) + '"'
 
 
 def canonical_type(text: str) -> str:

@@ -1,5 +1,6 @@
 """One canonical form of URLs, used as key everywhere; the published text is kept beside it. Pure."""
 
+import ipaddress
 import re
 from urllib.parse import urljoin
 
@@ -52,7 +53,9 @@ def parse_url(text: str) -> URL:
         raise BadUrl("an http or https URL")
     if not host or host == ".":
         raise BadUrl("a URL with a host")
-    if "%" in host and ":" not in host:
+    if ":" in host or "[" in url.raw_authority:
+        _check_literal(host)
+    elif "%" in host:
         raise BadUrl("a URL with a host name that needs no escapes")
     if port == 0:
         raise BadUrl("a URL with a port from 1 to 65535")
@@ -63,13 +66,23 @@ def parse_url(text: str) -> URL:
     return url.with_fragment(None) if url.raw_path != "/" else url.with_path("/", keep_query=True)
 
 
+def _check_literal(host: str) -> None:
+    """Refuse brackets around anything but an IPv6 address, which the library lets pass and then trips over."""
+    try:
+        ipaddress.IPv6Address(host)
+    except ValueError:
+        raise BadUrl("a well-formed URL") from None
+
+
 def resolve(base: str, reference: str) -> str:
     """Resolve a reference against the URL of its document (RFC 3986 section 5) and make the result canonical."""
     reference = reference.strip(" \t\r\n\f")
     if len(reference) > _LONGEST:
         raise BadUrl(f"a URL of at most {_LONGEST} characters")
     try:
-        # The standard library reads "https:" and "https://" as relative to a base of that scheme.
+        # The standard library reads "https:", "https://" and "//" as if they were empty.
+        if reference.startswith("//"):
+            reference = f"{scheme_of(base)}:{reference}"
         joined = urljoin(base, reference) if is_relative(reference) else reference
     except ValueError:
         raise BadUrl("a well-formed URL reference") from None
