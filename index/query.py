@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from index.identity import REGISTRY_TYPE, canonical_type, media_type
 from index.terms import (
+    BASE,
     LONGEST_KEY,
     UNSUPPORTED_KEYS,
     Context,
@@ -29,6 +30,8 @@ from index.terms import (
 MAX_PAGE_SIZE = 100
 DEFAULT_SEARCH_PAGE = 10
 DEFAULT_LIST_PAGE = 20
+# Fits a request of the default size whatever its characters are and however they are escaped.
+_LONGEST_TEXT = 5000
 _MAX_FILTER_KEYS = 32
 _MAX_FILTER_VALUES = 100
 _MAX_FACETS = 20
@@ -65,14 +68,14 @@ class QueryModel(_Closed):
     """What is looked for: a need in words, structured constraints, or both (ARD 5.3.1)."""
 
     context: Annotated[str | dict[str, Any] | list[Any] | None, Field(alias="@context")] = None
-    text: Annotated[str | None, Field(max_length=20_000)] = None
+    text: Annotated[str | None, Field(max_length=_LONGEST_TEXT)] = None
     filter: Annotated[
         dict[str, FilterValue], Field(max_length=_MAX_FILTER_KEYS, json_schema_extra={"propertyNames": _KEY})
     ] = {}
 
 
 class SearchQuery(QueryModel):
-    text: Annotated[str, Field(max_length=20_000, json_schema_extra=_TELLING)]
+    text: Annotated[str, Field(max_length=_LONGEST_TEXT, json_schema_extra=_TELLING)]
 
 
 class SearchRequest(_Closed):
@@ -159,7 +162,7 @@ def constraints(query: QueryModel) -> tuple[Constraint, ...]:
 
 def query_context(query: QueryModel) -> Context:
     """Layer the query's own context on the base context."""
-    return effective_context(query.context)[0]
+    return BASE if query.context is None else effective_context(query.context)[0]
 
 
 def resolve_key(key: str, context: Context) -> FilterPath:

@@ -109,12 +109,10 @@ def effective_context(*local: Any, pointer: str = "/@context") -> tuple[Context,
     Whatever a flat map cannot express is left out with a warning: remote contexts, imports, scoped contexts. A null
     returns to the base and never removes it (ARD 4.1).
     """
-    given = [item for context in local if context is not None for item in _items(context)]
-    if all(isinstance(item, str) and item in BASE_CONTEXT_URLS for item in given) and None not in local:
+    given = [item for context in local for item in _items(context)]
+    if all(isinstance(item, str) and item in BASE_CONTEXT_URLS for item in given):
         return BASE, ()
     state = _Building(dict(BASE.terms), dict(BASE.prefixes), BASE.vocab)
-    if None in local:
-        state.warn("context.null", pointer, "a null context is read as the base context")
     for item in given[:64]:
         _apply(state, item, pointer)
     return Context(state.terms, state.prefixes, state.vocab), tuple(state.problems)
@@ -143,18 +141,24 @@ def _define(state: _Building, definitions: Mapping[str, Any], pointer: str) -> N
     if "@vocab" in definitions:
         vocab = definitions["@vocab"]
         state.vocab = _absolute(state, vocab) if isinstance(vocab, str) else None
-    # Prefixes first, so that definitions may use one another whatever their order.
-    for name, definition in list(definitions.items())[:_MAX_DEFINITIONS]:
-        iri = definition if isinstance(definition, str) else _id_of(definition)
-        if name.startswith("@") or not isinstance(iri, str):
-            continue
-        explicit = isinstance(definition, Mapping) and definition.get("@prefix") is True
-        if explicit or (isinstance(definition, str) and iri.endswith(_PREFIX_ENDS)):
-            state.prefixes[name] = _absolute(state, iri)
-        elif ":" in iri and name not in _CORE_TERMS:
-            state.prefixes.pop(name, None)
-    for name, definition in list(definitions.items())[:_MAX_DEFINITIONS]:
+    bounded = dict(list(definitions.items())[:_MAX_DEFINITIONS])
+    # Prefixes first, and twice, so that definitions may use one another whatever their order.
+    for _ in range(2):
+        for name, definition in bounded.items():
+            _define_prefix(state, name, definition)
+    for name, definition in bounded.items():
         _define_term(state, name, definition, pointer)
+
+
+def _define_prefix(state: _Building, name: str, definition: Any) -> None:
+    iri = definition if isinstance(definition, str) else _id_of(definition)
+    if name.startswith("@"):
+        return
+    explicit = isinstance(definition, Mapping) and definition.get("@prefix") is True
+    if isinstance(iri, str) and (explicit or (isinstance(definition, str) and iri.endswith(_PREFIX_ENDS))):
+        state.prefixes[name] = _absolute(state, iri)
+    elif name not in _CORE_TERMS:
+        state.prefixes.pop(name, None)
 
 
 def _define_term(state: _Building, name: str, definition: Any, pointer: str) -> None:
