@@ -53,6 +53,7 @@ _WEIGHT_SCALE = 1000
 _SCORE_POWER = 2.2
 _SCORE_HALF = 1.2
 _EXACT = 2_000_000_000
+_MOST_EXACT = 200
 _NARROW: Mapping[str, ColumnElement[str]] = {TYPE_IRI: listings.c.type, PUBLISHER_PATH: listings.c.publisher}
 _live = listings.c.removed_at.is_(None)
 
@@ -252,7 +253,8 @@ def _resolve(connection: Connection, text: str) -> list[int]:
     query = select(listings.c.id, listings.c.folded_name, listings.c.publisher, listings.c.identifier).where(
         names, _live
     )
-    rows = connection.execute(query.limit(200)).all()
+    # In order, so that every page and every count takes the same ones.
+    rows = connection.execute(query.order_by(listings.c.identifier).limit(_MOST_EXACT)).all()
     return [
         row.id
         for row in rows

@@ -154,6 +154,15 @@ async def test_malformed_http_is_answered_in_the_same_shape(crawl_sqlite: OpenCr
             assert answer.headers["cache-control"] == "no-cache"
 
 
+async def test_a_post_without_a_body_is_a_request_for_nothing(crawl_sqlite: OpenCrawl) -> None:
+    async with serving(crawl_sqlite) as registry:
+        for length in (b"", b"Content-Length: 0\r\n", b"Transfer-Encoding: chunked\r\n"):
+            end = b"0\r\n\r\n" if b"chunked" in length else b""
+            head = b"POST /api/v1/search HTTP/1.1\r\nHost: r.example\r\nConnection: close\r\n"
+            answer = await registry.raw(head + length + b"\r\n" + end)
+            assert answer.error() == (400, "INVALID_ARGUMENT"), length
+
+
 async def test_an_expectation_that_nobody_can_meet_is_refused_in_the_same_shape(crawl_sqlite: OpenCrawl) -> None:
     head = "POST {} HTTP/1.1\r\nHost: registry.example\r\nContent-Type: application/json\r\nConnection: close\r\n"
     async with serving(crawl_sqlite) as registry:

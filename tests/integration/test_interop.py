@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import ClientSession
 from ard_kit import doctor
 from ard_publish import validate
@@ -112,8 +113,11 @@ async def test_the_neuronto_client_finds_an_entry(web: FakeWeb, crawl_sqlite: Op
         assert (status, "400" in err) == (1, True)
 
 
-async def test_the_search_probe_of_ard_doctor_finds_an_entry(web: FakeWeb, crawl_sqlite: OpenCrawl) -> None:
+async def test_the_search_probe_of_ard_doctor_finds_an_entry(
+    web: FakeWeb, crawl_sqlite: OpenCrawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its other probes ask for that kit's own extensions, `/health` and `/inspect`, which ARD does not know."""
+    monkeypatch.setenv("no_proxy", "*")
     async with _weather(web, crawl_sqlite) as registry:
         check = await asyncio.to_thread(
             doctor.check_search,
