@@ -1,7 +1,8 @@
 """Text analysis: one analyser in Python for both databases, for what is indexed and for what is asked. Pure.
 
-Words are runs of letters and digits of the folded text, split at case changes and at underscores; English words are
-reduced to their Porter stems; runs of scripts without spaces become pairs of characters.
+Words are runs of letters and digits of the folded text; one with changes of case counts as a whole and in its parts,
+for people write GitHub and look for github. English words are reduced to their Porter stems; runs of scripts without
+spaces become pairs of characters.
 """
 
 import re
@@ -28,7 +29,7 @@ _WEIGHTS = {"name": 1.5, "keywords": 1.5, "queries": 1.5, "description": 1.0, "i
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _WORD = re.compile(r"[^\W_]+")
-# Han, kana, Hangul jamo and Thai: scripts that write no spaces between words.
+# Thai, Lao, Myanmar, Khmer, kana and Han: scripts that write no spaces between words.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 _STOP_WORDS = frozenset(
     """
@@ -57,7 +58,9 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
-    return "".join(mark for mark in decomposed if not unicodedata.combining(mark)).translate(_STROKES)
+    bare = "".join(mark for mark in decomposed if not unicodedata.combining(mark)).translate(_STROKES)
+    # Korean syllables fell apart as well, and come together again.
+    return unicodedata.normalize("NFC", bare)
 
 
 def fold_name(text: str) -> str:
@@ -68,7 +71,7 @@ def fold_name(text: str) -> str:
 def stems(text: str) -> Iterator[str]:
     """Yield the index words of a text in order, stop words left out."""
     if not text.islower():
-        text = _CAMEL.sub(" ", text)
+        text = _WORD.sub(_with_parts, text)
     for word in _WORD.findall(fold(text)):
         if word.isascii():
             if word not in _STOP_WORDS:
@@ -79,12 +82,19 @@ def stems(text: str) -> Iterator[str]:
             yield word[:_LONGEST_WORD]
 
 
+def _with_parts(match: re.Match[str]) -> str:
+    """Put the parts of a word with changes of case beside it."""
+    word = match[0]
+    parts = _CAMEL.sub(" ", word)
+    return word if parts == word else f"{word} {parts}"
+
+
 def _stem(word: str) -> str:
     known = _stems.get(word)
     if known is None:
         if len(_stems) >= _MAX_STEMS:
             _stems.clear()
-        known = _stems[word] = _stemmer.stemWord(word)
+        known = _stems[word] = _stemmer.stemWord(word) or word
     return known
 
 
