@@ -49,6 +49,7 @@ from index.strict_json import MalformedJson, ParsedJson, canonical, canonical_di
 
 _IN_THREAD_FROM = 65_536
 _CONTROL_INTERVAL = timedelta(days=1)
+_TOO_MANY = "too_many_documents"
 _WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE})
 
 
@@ -174,6 +175,7 @@ class _Visit:
         self._force = force
         self._queue: list[Target] = []
         self._planned: set[str] = set()
+        self._excess: list[DocumentState] = []
         self._report = VisitReport(rules.origin)
 
     async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
@@ -182,6 +184,7 @@ class _Visit:
         try:
             async with asyncio.timeout_at(deadline):
                 await self._ask_robots()
+                await self._leave_out()
                 while self._queue and not self._must_leave():
                     self._queue.sort(key=self._urgency)
                     await self._look(self._queue[0])
@@ -205,22 +208,38 @@ class _Visit:
     def _plan(self, probe: bool, extra: Iterable[Target]) -> None:
         for target in (*(probes(self._rules) if probe else ()), *extra):
             self._enqueue(target)
-        for state in list(self._states.values()):
-            if state.kind in _WATCHED:
-                lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
-                self._enqueue(Target(state.kind, lead))
+        known = [state for state in self._states.values() if state.kind in _WATCHED]
+        # Where there are too many, those that brought something stay.
+        for state in sorted(known, key=lambda state: (state.digest is None, state.rank, state.url)):
+            lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
+            if not self._enqueue(Target(state.kind, lead)) and self._is_due(state):
+                self._excess.append(state)
 
-    def _enqueue(self, target: Target) -> None:
+    def _enqueue(self, target: Target) -> bool:
+        """Plan to look at a document; false when the origin has as many as we watch."""
         url = target.lead.url
         if url in self._planned:
-            return
-        state = self._states.get(url)
-        if state is None and len(self._planned) >= self._policy.max_documents:
-            return
+            return True
+        if len(self._planned) >= self._policy.max_documents:
+            return False
         self._planned.add(url)
-        due = state is None or state.next_fetch_at is None or state.next_fetch_at <= self._clock.now()
-        if due or self._force:
+        state = self._states.get(url)
+        if state is None or self._force or self._is_due(state):
             self._queue.append(target)
+        return True
+
+    def _is_due(self, state: DocumentState) -> bool:
+        return state.next_fetch_at is None or state.next_fetch_at <= self._clock.now()
+
+    async def _leave_out(self) -> None:
+        """Note of documents that other visits found here that they are too many."""
+        now = self._clock.now()
+        detail = f"only {self._policy.max_documents} documents of an origin are watched"
+        for state in self._excess:
+            observation = Observation(state.url, Outcome.REFUSED, now, now, reason=_TOO_MANY, detail=detail)
+            visit = self._missed(state, observation, self._policy.manifest_watch)
+            await self._shelf.record(visit)
+            self._states[state.url] = visit.state
 
     def _must_leave(self) -> bool:
         """Leave the rest for a later visit when the origin asks for it, or when the pause would hold this one up."""
@@ -513,8 +532,8 @@ class _Visit:
             return FollowedLead(lead, admitted.reason)
         listed = self._scope.rules(admitted.origin) is not None
         owner = admitted.origin if listed else self._rules.origin
-        if owner == self._rules.origin:
-            self._enqueue(Target(DocumentKind.MANIFEST, replace(lead, url=admitted.url)))
-        else:
+        if owner != self._rules.origin:
             self._report.owners.add(owner)
+        elif not self._enqueue(Target(DocumentKind.MANIFEST, replace(lead, url=admitted.url))):
+            return FollowedLead(lead, _TOO_MANY)
         return FollowedLead(replace(lead, url=admitted.url), "followed", owner)

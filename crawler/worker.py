@@ -115,6 +115,8 @@ class Crew:
         changed = set()
         for row in await self._database.read(decided_leads):
             admitted = isinstance(self.scope.admit(row.url, source=row.origin), Admitted)
+            if admitted and row.decision == "too_many_documents":
+                continue
             if admitted != (row.decision == "followed"):
                 changed.add(row.document_id)
         if changed:

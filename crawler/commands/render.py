@@ -1,5 +1,6 @@
 """Output for people: aligned tables, and foreign text that cannot move the cursor."""
 
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -9,6 +10,8 @@ import click
 import orjson
 
 _LONGEST_CELL = 72
+# Controls of the second kind and characters that change the direction or cannot be seen.
+_UNSEEN = re.compile("[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 def clean(text: object, longest: int = _LONGEST_CELL) -> str:
@@ -18,7 +21,7 @@ def clean(text: object, longest: int = _LONGEST_CELL) -> str:
 
 
 def _harmless(character: str) -> str:
-    if character in "\n\r\t":
+    if character in "\n\r\t\u2028\u2029":
         return " "
     return "\ufffd" if unicodedata.category(character) in ("Cc", "Cf", "Cs") else character
 
@@ -52,8 +55,9 @@ def shown(value: object) -> str:
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON, for programs."""
-    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    """Print a value as JSON, for programs; what could move the cursor of somebody who looks on is escaped."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def instant(value: datetime | None) -> str | None:

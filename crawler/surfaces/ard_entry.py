@@ -294,9 +294,9 @@ def _trust(draft: _Draft, publisher: str | None) -> str:
 
 
 def _updated_at(draft: _Draft) -> datetime | None:
-    given = draft.members.get("updatedAt")
-    if given is None:
+    if "updatedAt" not in draft.members:
         return None
+    given = draft.members["updatedAt"]
     try:
         if not isinstance(given, str) or not _RFC3339.fullmatch(given):
             raise ValueError
@@ -309,9 +309,9 @@ def _updated_at(draft: _Draft) -> datetime | None:
 
 
 def _metadata(draft: _Draft) -> None:
-    metadata = draft.members.get("metadata")
-    if metadata is None:
+    if "metadata" not in draft.members:
         return
+    metadata = draft.members["metadata"]
     if not isinstance(metadata, Mapping):
         draft.members.pop("metadata")
         draft.warn("entry.wrong_type", "metadata", "metadata must be an object; it is left out", "ARD 4.2")
