@@ -196,7 +196,7 @@ _FIELD = re.compile(r"\s*([A-Za-z_][A-Za-z_0-9.:-]*)")
 _OPERATOR = re.compile(r"\s*(<=|>=|=|<|>)")
 _VALUE = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,'"=<>]+)""")
 _COMMA = re.compile(r"\s*,")
-_AND = re.compile(r"\s+AND\s+(?=\S)", re.IGNORECASE)
+_AND = re.compile(r"\s+AND(?:\s+|$)", re.IGNORECASE)
 LONGEST_FILTER = 4000
 
 

@@ -62,8 +62,7 @@ class ServedEntry:
 
     def impacts(self) -> dict[str, int]:
         """Weigh the words of the entry for text search."""
-        words = f"{self.publisher} {self.key.partition(self.publisher)[2]}"
-        return entry_impacts(self.members, self.display_name, words)
+        return entry_impacts(self.members, self.display_name, self.key.removeprefix("urn:air:"))
 
     def attributes(self) -> list[tuple[str, str]]:
         """Flatten the entry for filters and facets."""
