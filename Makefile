@@ -10,7 +10,7 @@ run: $(VENV)/.run
 	$(BIN)/ardvark demo
 
 test: $(VENV)/.dev lint
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -28,7 +28,7 @@ from config.units import Duration, Size, format_duration
 ENV_PREFIX = "ARDVARK_"
 
 _ORIGIN = re.compile(
-    r"(?P<scheme>https?)://(?P<host>(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?/?",
+    r"(?P<scheme>https?)://(?P<host>(?:\*\.)?[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?/?",
     re.ASCII | re.IGNORECASE,
 )
 _HOST = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?|\*", re.ASCII | re.IGNORECASE)
@@ -307,6 +307,9 @@ class CrawlSettings(Section):
         int, Field(ge=1, le=16, description="Levels of nested catalogs, the first one included.")
     ] = 4
     max_documents: Annotated[int, Field(ge=1, le=10_000, description="Documents watched for one origin.")] = 64
+    list_private: Annotated[
+        bool, Field(description="List the entries of manifests whose Cache-Control is `private`.")
+    ] = False
     lease: Annotated[Duration, Field(description="A claim on an origin ends after this time unless renewed.")] = (
         timedelta(minutes=5)
     )

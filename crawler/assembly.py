@@ -79,6 +79,7 @@ def make_policy(settings: Settings) -> VisitPolicy:
         manifest_size=settings.limits.manifest_size,
         page_size=settings.limits.page_size,
         max_documents=crawl.max_documents,
+        list_private=crawl.list_private,
     )
 
 

@@ -44,6 +44,7 @@ class CrawlSummary:
                 "rejected": self.tally.rejected,
                 "unchanged": self.tally.unchanged,
             },
+            "notListed": {str(state): count for state, count in sorted(self.tally.not_listed.items())},
             "changes": self.tally.changes,
             "snapshots": self.tally.snapshots,
             "held": self.tally.held,

@@ -25,7 +25,7 @@ from crawler.discover import (
 from crawler.fetch.client import FetchClient, Request
 from crawler.fetch.robots import ParsedRobots, RobotsGate, RobotsPolicy
 from crawler.policy.cadence import Range
-from crawler.policy.freshness import Verdict
+from crawler.policy.freshness import CacheControl, Verdict, parse_cache_control
 from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
 from crawler.policy.watch import (
     Content,
@@ -64,6 +64,7 @@ class VisitPolicy:
     manifest_size: int
     page_size: int
     max_documents: int
+    list_private: bool = False
     max_wait: timedelta = timedelta(minutes=2)
 
     def for_origin(self, rules: OriginRules) -> "VisitPolicy":
@@ -147,6 +148,10 @@ class Visitor:
         policy = self._policy.for_origin(rules)
         visit = _Visit(self._client, self._clock, policy, rules, scope, shelf, gate, dict(states), force)
         return await visit.run(probe=probe, extra=extra, deadline=deadline)
+
+
+def _cache_control(headers: Mapping[str, str]) -> CacheControl:
+    return parse_cache_control(headers.get("cache-control"), pragma=headers.get("pragma"))
 
 
 class _Visit:
@@ -329,7 +334,7 @@ class _Visit:
 
     async def _manifest_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         step = after_not_modified(state, observation, self._policy.manifest_watch, self._clock.chance())
-        if self._is_settled(state):
+        if self._is_settled(state, step.state.headers):
             return DocumentVisit(step.state, observation, notes=step.notes)
         body = await self._shelf.load_body(state.digest or "")
         if body is None:
@@ -340,13 +345,14 @@ class _Visit:
         return self._applied(step, observation, reading, None, held=state.held)
 
     @staticmethod
-    def _is_settled(state: DocumentState) -> bool:
+    def _is_settled(state: DocumentState, headers: Mapping[str, str]) -> bool:
         """Tell whether the listings reflect what is stored, so that a 304 leaves nothing to read."""
-        return state.applied_digest == state.digest and not state.held
+        private = _cache_control(state.headers).private == _cache_control(headers).private
+        return state.applied_digest == state.digest and not state.held and private
 
     async def _manifest_fetched(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         name = digest(observation.body)
-        if self._is_applied(state, name):
+        if self._is_applied(state, name, observation):
             # The same bytes as those the listings reflect: nothing to read.
             content = Content(name, state.content_digest, len(observation.body), ard.SURFACE_VERSION)
             step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
@@ -358,9 +364,12 @@ class _Visit:
         reading = ard.read_parsed(parsed, self._source(state, observation), self._policy.bounds)
         if reading.fatal:
             return await self._unusable(state, observation, *reading.problems, kind=reading.kind)
+        reading = self._honoured(reading, observation.headers)
         content = Content(name, canonical_digest(parsed), len(observation.body), ard.SURFACE_VERSION)
         step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
-        return self._applied(step, observation, reading, observation.body, held=state.held)
+        # What may not be stored is read and forgotten (RFC 9111 5.2.2.5).
+        body = None if _cache_control(observation.headers).no_store else observation.body
+        return self._applied(step, observation, reading, body, held=state.held)
 
     def _applied(
         self, step: Step, observation: Observation, reading: Reading, body: bytes | None, *, held: bool
@@ -375,14 +384,9 @@ class _Visit:
             notes=step.notes,
         )
 
-    @staticmethod
-    def _is_applied(state: DocumentState, name: str) -> bool:
-        return (
-            state.digest == name
-            and state.applied_digest == name
-            and state.parser_version == ard.SURFACE_VERSION
-            and not state.held
-        )
+    def _is_applied(self, state: DocumentState, name: str, observation: Observation) -> bool:
+        current = state.digest == name and state.parser_version == ard.SURFACE_VERSION
+        return current and self._is_settled(state, observation.headers)
 
     async def _unusable(
         self, state: DocumentState, observation: Observation, *problems: Problem, kind: str = "malformed"
@@ -448,7 +452,7 @@ class _Visit:
 
     async def _page_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         step = after_not_modified(state, observation, self._policy.page_watch, self._clock.chance())
-        body = None if self._is_settled(state) else await self._shelf.load_body(state.digest or "")
+        body = None if self._is_settled(state, state.headers) else await self._shelf.load_body(state.digest or "")
         if body is None:
             return DocumentVisit(step.state, observation, notes=step.notes)
         truncated = len(body) >= self._policy.page_size
@@ -489,7 +493,13 @@ class _Visit:
             parsed = await self._parse(body)
         except MalformedJson as error:
             return Reading("malformed", problems=(error.problem(),), complete=False)
-        return ard.read_parsed(parsed, self._source(state, observation), self._policy.bounds)
+        reading = ard.read_parsed(parsed, self._source(state, observation), self._policy.bounds)
+        return self._honoured(reading, state.headers)
+
+    def _honoured(self, reading: Reading, headers: Mapping[str, str]) -> Reading:
+        """Keep what is private to us out of what we serve to others."""
+        private = _cache_control(headers).private and not self._policy.list_private
+        return ard.withhold_private(reading) if private else reading
 
     async def _parse(self, body: bytes) -> ParsedJson:
         depth = self._policy.bounds.json_depth

@@ -7,6 +7,7 @@ from config.errors import OperatorError
 from config.settings import Settings
 from crawler.commands.render import clean, instant, print_json, table
 from crawler.commands.session import opened_database, run_async, settings_of
+from index.api.search import search_result
 from index.query import InvalidArgument, constraints, parse_search
 from index.store import search as store
 from index.store.inspect import last_fetch, listing_row, sources_of
@@ -35,9 +36,7 @@ def search(context: click.Context, text: tuple[str, ...], filters: tuple[str, ..
     except InvalidArgument as error:
         raise OperatorError(str(error)) from None
     page = run_async(_search(settings, question, limit))
-    results: list[dict[str, Any]] = [
-        {**orjson.loads(hit.projection), "score": hit.score, "source": settings.base_url} for hit in page.hits
-    ]
+    results = [search_result(hit, settings.base_url) for hit in page.hits]
     if as_json:
         print_json({"results": results})
     else:

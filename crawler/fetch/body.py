@@ -10,6 +10,7 @@ from crawler.fetch.faults import Fault, detail_of
 from index.documents import Outcome
 
 _SKIPPED = 65_536
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +75,12 @@ class Gunzip:
     def __init__(self) -> None:
         self._member = zlib.decompressobj(16 + zlib.MAX_WBITS)
         self._empty = True
+        self._head = b""
 
     def decode(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the decoded pieces of a chunk; raises Fault when it is no gzip."""
         self._empty = self._empty and not chunk
+        self._head = (self._head + chunk[:2])[:2]
         try:
             while chunk:
                 if self._member.eof:
@@ -85,6 +88,10 @@ class Gunzip:
                 yield self._member.decompress(chunk, self._PIECE)
                 chunk = self._member.unconsumed_tail or self._member.unused_data
         except zlib.error as error:
+            if not self._head.startswith(_GZIP_MAGIC[: len(self._head)]):
+                raise Fault(
+                    Outcome.MALFORMED, "content_encoding", "the body is not the gzip it is said to be"
+                ) from None
             raise Fault(Outcome.UNREACHABLE, "incomplete", detail_of(error)) from None
 
     def finish(self) -> None:

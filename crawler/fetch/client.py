@@ -38,7 +38,7 @@ from crawler.policy.addresses import AddressPolicy
 from crawler.policy.freshness import parse_http_date, parse_retry_after
 from crawler.policy.scope import Admitted, Refused
 from index.documents import Hop, Observation, Outcome
-from index.urls import BadUrl, resolve
+from index.urls import BadUrl, resolve, scheme_of
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SUCCESS = frozenset({200, 203})
@@ -363,7 +363,8 @@ class _Walk:
             target = resolve(self.url, location)
         except BadUrl as error:
             shown = shorten(quote(location, safe=_URL_CHARACTERS))
-            raise Fault(Outcome.REFUSED, "url", f"redirected to {shown}, expected {error}") from None
+            reason = "scheme" if scheme_of(location) not in ("", "http", "https") else "url"
+            raise Fault(Outcome.REFUSED, reason, f"redirected to {shown}, expected {error}") from None
         if self.url.startswith("https:") and target.startswith("http:"):
             raise Fault(Outcome.REFUSED, "redirect_downgrade", f"from https to {shorten(target)}")
         if any(hop.url == target for hop in self.hops):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_tz
 from enum import StrEnum
+from functools import lru_cache
 
 MAX_DELTA_S = 2**31  # RFC 9111 1.2.2: a larger number means this one
 _HEURISTIC_STATUS = frozenset({200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501})  # RFC 9110 15.1
@@ -70,6 +71,7 @@ class CacheControl:
     stale_while_revalidate: int | None = None
 
 
+@lru_cache(maxsize=1024)
 def parse_cache_control(value: str | None, *, pragma: str | None = None) -> CacheControl:
     """Read Cache-Control; without it `Pragma: no-cache` counts (RFC 9111 5.4).
 

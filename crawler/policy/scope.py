@@ -97,7 +97,7 @@ class Scope:
         if _is_address(host):
             admitted = listed
             refusal = Refused("address", f"{host} is an address that the operator did not list")
-        elif not _is_host_name(host):
+        elif not (_is_host_name(host) or (listed and _is_host_name(host.replace("_", "-")))):
             return Refused("host", "the host is not a well-formed DNS name")
         else:
             admitted = listed or url.explicit_port in (None, _DEFAULT_PORTS[url.scheme]) or self._is_port_known(url)

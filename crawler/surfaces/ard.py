@@ -98,6 +98,22 @@ def read_parsed(parsed: ParsedJson, source: Source, bounds: Bounds) -> Reading:
     )
 
 
+def withhold_private(reading: Reading) -> Reading:
+    """Keep the entries of a private response out of the index: what it says is not for others (RFC 9111 5.2.2.7)."""
+    message = "the manifest's Cache-Control is private, so its entries are not served to others"
+    problem = Problem("manifest.private", Severity.WARNING, "", message, "RFC 9111 5.2.2.7")
+    withheld = [
+        replace(
+            _with_problem(entry, "entry.private", Severity.ERROR, message, "RFC 9111 5.2.2.7"),
+            standing=Standing.REJECTED,
+        )
+        if entry.standing is Standing.CANDIDATE
+        else entry
+        for entry in reading.entries
+    ]
+    return replace(reading, entries=tuple(withheld), problems=(*reading.problems, problem))
+
+
 def read_in_page(scripts: Sequence[str], base_url: str, source: Source, bounds: Bounds) -> Reading:
     """Read the entries in the JSON-LD scripts of a page (ARD 5.1): an object, an array or a `@graph` of nodes.
 

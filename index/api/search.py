@@ -37,12 +37,13 @@ async def search(request: web.Request) -> web.Response:
         strength, identifier = _pair(request.app[TOKENS].open(sealed, wanted.page_token))
         after = (strength, identifier)
     page = await request.app[DATABASE].read(store.search, question, size, after)
-    answer: dict[str, Any] = {"results": [_result(hit, settings.base_url) for hit in page.hits]}
+    answer: dict[str, Any] = {"results": [search_result(hit, settings.base_url) for hit in page.hits]}
     if wanted.federation == "referrals":
         answer["referrals"] = []
     if page.after is not None:
         answer["pageToken"] = request.app[TOKENS].seal(sealed, page.after)
-    return json_response(answer)
+    # The answer's members are closed, so how many others were asked is told in a field of the response (ARD 5.4).
+    return json_response(answer, headers={"Ardvark-Federation": f"{wanted.federation}; peers=0"})
 
 
 def _pair(key: list[Any]) -> tuple[int, str]:
@@ -51,7 +52,7 @@ def _pair(key: list[Any]) -> tuple[int, str]:
     return key[0], key[1]
 
 
-def _result(hit: Hit, source: str) -> dict[str, Any]:
+def search_result(hit: Hit, source: str) -> dict[str, Any]:
     """Write a result: the projection, then score and source, which nothing published may imitate."""
     result: dict[str, Any] = orjson.loads(hit.projection)
     result["score"] = hit.score

@@ -78,7 +78,7 @@ def _state(row: Row[Any]) -> DocumentState:
         final_url=row.final_url,
         hops=tuple(Hop(url, status) for url, status in row.hops),
         digest=row.digest if row.stored else None,
-        content_digest=row.content_digest if row.stored else None,
+        content_digest=row.content_digest,
         length=row.length,
         parser_version=row.parser_version,
         fresh_until=row.fresh_until,

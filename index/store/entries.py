@@ -37,10 +37,11 @@ class NewReading:
 
 @dataclass
 class Applied:
-    """What applying readings came to, each entry counted once."""
+    """What applying readings came to, each entry counted once; `not_listed` parts the rejected ones by state."""
 
     listed: int = 0
     rejected: int = 0
+    not_listed: Counter[str] = field(default_factory=Counter)
     unchanged: int = 0
     changes: int = 0
     held: int = 0
@@ -240,3 +241,4 @@ def _count(applied: Applied, item: _Difference, states: Mapping[int, str]) -> No
             applied.listed += 1
         else:
             applied.rejected += 1
+            applied.not_listed[str(states.get(key) or item.new[key]["standing"])] += 1

@@ -39,8 +39,9 @@ def sources_of(connection: Connection, identifier: str) -> Sequence[StoredRow]:
     query = (
         select(entries, documents.c.url, documents.c.mechanism, documents.c.outcome, documents.c.confirmed_at)
         .join(documents, documents.c.id == entries.c.document_id)
+        .join(origins, origins.c.id == documents.c.origin_id)
         .where(entries.c.key == identifier)
-        .order_by(entries.c.source_rank, entries.c.first_seen_at, entries.c.document_id)
+        .order_by(entries.c.source_rank, origins.c.added_at, documents.c.url, entries.c.position)
     )
     rows: Sequence[StoredRow] = connection.execute(query).all()
     return rows

@@ -5,6 +5,7 @@ conflict. Everything here works on many identifiers at once, for a crawl brings 
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +19,7 @@ from index.served import ServedEntry, serve
 from index.store.changes import Change, append_changes
 from index.store.engines import chunks, insert_new_rows, update_rows, upsert_rows
 from index.store.postings import IndexedListing, add_to_entry_count, index_listings
-from index.store.tables import documents, entries, listing_bodies, listings, storable
+from index.store.tables import documents, entries, listing_bodies, listings, origins, storable
 from index.strict_json import digest
 
 _MAX_MEMBERS = 50
@@ -88,12 +89,14 @@ def _plan_chunk(connection: Connection, keys: Sequence[str], plan: _Plan) -> Non
             documents.c.mechanism,
         )
         .join(documents, documents.c.id == entries.c.document_id)
+        .join(origins, origins.c.id == documents.c.origin_id)
         .where(entries.c.key.in_(keys), entries.c.standing == Standing.CANDIDATE)
+        # Among equals the origin that was on the allowlist first wins, which no order of arrival can change.
         .order_by(
             entries.c.key,
             entries.c.source_rank,
-            entries.c.first_seen_at,
-            entries.c.document_id,
+            origins.c.added_at,
+            documents.c.url,
             entries.c.position,
         )
     )
@@ -117,8 +120,8 @@ class _Texts:
     def __init__(
         self, connection: Connection, plan: _Plan, rows: Sequence[Row[Any]], current: Mapping[str, Row[Any]]
     ) -> None:
-        several = {row.key for row in rows if sum(1 for other in rows if other.key == row.key) > 1} if rows else set()
-        needed = [row.id for row in rows if row.id not in plan.fresh or row.key in several]
+        sources = Counter(row.key for row in rows)
+        needed = [row.id for row in rows if row.id not in plan.fresh or sources[row.key] > 1]
         self._fresh = plan.fresh
         self._entries: dict[int, Row[Any]] = {}
         for chunk in chunks(needed):

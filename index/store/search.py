@@ -206,7 +206,7 @@ def _weigh(connection: Connection, stems: Sequence[str]) -> _Weights:
     entries = known[0].entries if known else 0
     of = {row.id: _weight(entries, row.entry_count) for row in known}
     total = sum(of.values()) + (len(stems) - len(of)) * _weight(entries, 0)
-    spare = _COMMON_SHARE * total
+    spare = _COMMON_SHARE * sum(of.values())
     essential: list[int] = []
     for word, weight in sorted(of.items(), key=lambda item: (item[1], item[0])):
         spare -= weight
@@ -261,7 +261,7 @@ def _resolve(connection: Connection, text: str) -> list[int]:
         if row.identifier == stripped
         or row.folded_name == fold_name(stripped)
         or publisher == row.publisher
-        or publisher in row.publisher.split(".")
+        or publisher in row.publisher.split(".")[:-1]
     ]
 
 

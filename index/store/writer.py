@@ -62,6 +62,7 @@ class Tally:
     """What was written, counted since the start."""
 
     documents: Counter[str] = field(default_factory=Counter)
+    not_listed: Counter[str] = field(default_factory=Counter)
     listed: int = 0
     rejected: int = 0
     unchanged: int = 0
@@ -73,6 +74,7 @@ class Tally:
     def add(self, other: "Tally") -> None:
         """Add the counts of one transaction."""
         self.documents.update(other.documents)
+        self.not_listed.update(other.not_listed)
         for name in ("listed", "rejected", "unchanged", "changes", "snapshots", "transactions", "held"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -191,6 +193,7 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
             tally.unchanged += visit.state.entry_count
             confirmed.append((visit.state.url, visit.observation.response_at))
     applied = apply_readings(connection, readings)
+    tally.not_listed.update(applied.not_listed)
     for name in ("listed", "rejected", "unchanged", "changes", "held"):
         setattr(tally, name, getattr(tally, name) + getattr(applied, name))
     for visit in visits:

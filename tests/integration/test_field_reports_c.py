@@ -655,6 +655,44 @@ async def test_fr_42_what_varies_with_everything_is_never_revalidated(web: FakeW
     assert [conditions(seen) for seen in acme.requests(ARD)] == [{}, {}, {}]
 
 
+async def test_fr_42_a_private_answer_is_read_and_not_served_to_others(web: FakeWeb, open_crawl: OpenCrawl) -> None:
+    acme = web.site("acme")
+    page = acme.manifest(entry("echo"), headers={"Cache-Control": "private, max-age=60"})
+    async with open_crawl(acme) as crawl:
+        await crawl.run()
+        assert await crawl.identifiers() == []
+        [row] = await crawl.not_listed(acme)
+        assert [problem["code"] for problem in row.problems] == ["entry.private"]
+        # The same bytes without the directive are for everybody, and the other way round.
+        page.headers["Cache-Control"] = "max-age=60"
+        await crawl.run()
+        assert await crawl.identifiers() == [ECHO]
+        page.headers["Cache-Control"] = "private"
+        await crawl.run()
+        assert await crawl.identifiers() == []
+
+
+async def test_private_answers_are_listed_where_the_operator_says_so(web: FakeWeb, crawl_sqlite: OpenCrawl) -> None:
+    acme = web.site("acme")
+    acme.manifest(entry("echo"), headers={"Cache-Control": "private"})
+    async with crawl_sqlite(acme, crawl={"list_private": True}) as crawl:
+        await crawl.run()
+        assert await crawl.identifiers() == [ECHO]
+
+
+async def test_what_may_not_be_stored_leaves_no_snapshot(web: FakeWeb, open_crawl: OpenCrawl) -> None:
+    acme = web.site("acme")
+    acme.manifest(entry("echo"), headers={"Cache-Control": "no-store"})
+    async with open_crawl(acme) as crawl:
+        first = await crawl.run()
+        second = await crawl.run()
+        assert await crawl.identifiers() == [ECHO]
+        assert (first.tally.snapshots, second.tally.snapshots) == (0, 0)
+        assert second.tally.changes == 0
+        # Without a body there is nothing that a 304 could confirm.
+        assert [conditions(seen) for seen in acme.requests(ARD)] == [{}, {}]
+
+
 async def test_only_what_is_due_is_asked_for(web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock) -> None:
     acme = web.site("acme")
     acme.manifest(entry("echo"))

@@ -160,7 +160,8 @@ async def test_what_is_no_web_address_is_refused(web: FakeWeb, location: str) ->
     site.redirect("/ard.json", location)
     async with fetching(site) as fetch:
         seen = await fetch.get(site.url("/ard.json"))
-    assert (seen.outcome, seen.reason, seen.status) == (Outcome.REFUSED, "url", 302)
+    reason = "url" if location.startswith("http") else "scheme"
+    assert (seen.outcome, seen.reason, seen.status) == (Outcome.REFUSED, reason, 302)
     assert seen.detail.isascii()
     assert seen.detail.isprintable()
     assert len(seen.detail) < 700
@@ -317,7 +318,7 @@ async def test_plain_http_is_refused_unless_the_operator_allows_it(web: FakeWeb)
         ("http://169.254.169.254/latest/meta-data/", "address"),
         ("http://127.0.0.66:{trap}/", "address"),
         ("http://inside.example:{trap}/ard.json", "redirect_offsite"),
-        ("file:///etc/hostname", "url"),
+        ("file:///etc/hostname", "scheme"),
     ],
 )
 async def test_fr_102_a_redirect_into_the_private_network_is_refused_and_keeps_the_entries(

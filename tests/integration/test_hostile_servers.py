@@ -56,7 +56,11 @@ BROKEN = {
         Outcome.UNREACHABLE,
         "incomplete",
     ),
-    "plain text said to be gzip": (answer(DOCUMENT, "Content-Encoding: gzip"), Outcome.UNREACHABLE, "incomplete"),
+    "plain text said to be gzip": (
+        answer(DOCUMENT, "Content-Encoding: gzip"),
+        Outcome.MALFORMED,
+        "content_encoding",
+    ),
     # Codings that nobody asked for.
     "brotli": (answer(b"\x0b\x07\x80{}\x03", "Content-Encoding: br"), Outcome.MALFORMED, "content_encoding"),
     "zstd": (answer(b"\x28\xb5\x2f\xfd", "Content-Encoding: zstd"), Outcome.MALFORMED, "content_encoding"),
