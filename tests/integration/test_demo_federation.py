@@ -80,8 +80,9 @@ async def test_the_busy_publisher_recovers(crawl: Crawl, federation: FederationS
 
 
 async def test_publishers_with_a_validator_answer_304_and_the_others_do_not(
-    crawl: Crawl, federation: FederationServer
+    crawl: Crawl, federation: FederationServer, clock: FakeClock
 ) -> None:
+    clock.advance(minutes=10)
     summary = await crawl.run()
     assert summary.tally.snapshots == 2  # page and manifest of the publisher that was busy the first time
     outcomes = {
