@@ -5,7 +5,8 @@ by the base context, then the publisher's own `@context` on top of it (ARD 4.1).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -51,7 +52,9 @@ _MAX_DEPTH = 8
 _LONGEST_PATH = 256
 _LONGEST_VALUE = 256
 LONGEST_KEY = 512
+_MAX_CONTEXTS = 64
 _MAX_DEFINITIONS = 500
+_LONGEST_CONTEXT = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +101,9 @@ class _Building:
     vocab: str | None
     problems: list[Problem] = field(default_factory=list)
 
-    def warn(self, code: str, pointer: str, message: str) -> None:
+    def warn(self, code: str, message: str) -> None:
         if len(self.problems) < 20:
-            self.problems.append(Problem(code, Severity.WARNING, pointer, message, "ARD 4.1"))
+            self.problems.append(_warning(code, message))
 
 
 def effective_context(*local: Any, pointer: str = "/@context") -> tuple[Context, tuple[Problem, ...]]:
@@ -112,32 +115,52 @@ def effective_context(*local: Any, pointer: str = "/@context") -> tuple[Context,
     given = [item for context in local for item in _items(context)]
     if all(isinstance(item, str) and item in BASE_CONTEXT_URLS for item in given):
         return BASE, ()
+    context, problems = _built(_written(given[:_MAX_CONTEXTS]))
+    return context, tuple(replace(problem, pointer=pointer) for problem in problems)
+
+
+def _written(given: list[Any]) -> bytes | None:
+    """Write contexts as the key of what was built before; None for what is too long or cannot be written."""
+    try:
+        text = orjson.dumps(given)
+    except orjson.JSONEncodeError:
+        return None
+    return text if len(text) <= _LONGEST_CONTEXT else None
+
+
+@lru_cache(maxsize=128)
+def _built(text: bytes | None) -> tuple[Context, tuple[Problem, ...]]:
+    """Build a context, once for all entries of a document that share it."""
+    if text is None:
+        return BASE, (_warning("context.wrong_type", f"a context is JSON of at most {_LONGEST_CONTEXT} bytes"),)
     state = _Building(dict(BASE.terms), dict(BASE.prefixes), BASE.vocab)
-    for item in given[:64]:
-        _apply(state, item, pointer)
+    for item in orjson.loads(text):
+        _apply(state, item)
     return Context(state.terms, state.prefixes, state.vocab), tuple(state.problems)
+
+
+def _warning(code: str, message: str) -> Problem:
+    return Problem(code, Severity.WARNING, "", message, "ARD 4.1")
 
 
 def _items(context: Any) -> list[Any]:
     return context if isinstance(context, list) else [context]
 
 
-def _apply(state: _Building, item: Any, pointer: str) -> None:
+def _apply(state: _Building, item: Any) -> None:
     if item is None:
         state.terms, state.prefixes, state.vocab = dict(BASE.terms), dict(BASE.prefixes), BASE.vocab
-        state.warn("context.null", pointer, "a null context is read as the base context")
+        state.warn("context.null", "a null context is read as the base context")
     elif isinstance(item, str):
         if item not in BASE_CONTEXT_URLS:
-            state.warn(
-                "context.remote_unresolved", pointer, "a remote context is never fetched; its terms stay undeclared"
-            )
+            state.warn("context.remote_unresolved", "a remote context is never fetched; its terms stay undeclared")
     elif isinstance(item, Mapping):
-        _define(state, item, pointer)
+        _define(state, item)
     else:
-        state.warn("context.wrong_type", pointer, "a context is a URL, an object or an array of both")
+        state.warn("context.wrong_type", "a context is a URL, an object or an array of both")
 
 
-def _define(state: _Building, definitions: Mapping[str, Any], pointer: str) -> None:
+def _define(state: _Building, definitions: Mapping[str, Any]) -> None:
     if "@vocab" in definitions:
         vocab = definitions["@vocab"]
         state.vocab = _absolute(state, vocab) if isinstance(vocab, str) else None
@@ -147,7 +170,7 @@ def _define(state: _Building, definitions: Mapping[str, Any], pointer: str) -> N
         for name, definition in bounded.items():
             _define_prefix(state, name, definition)
     for name, definition in bounded.items():
-        _define_term(state, name, definition, pointer)
+        _define_term(state, name, definition)
 
 
 def _define_prefix(state: _Building, name: str, definition: Any) -> None:
@@ -161,27 +184,25 @@ def _define_prefix(state: _Building, name: str, definition: Any) -> None:
         state.prefixes.pop(name, None)
 
 
-def _define_term(state: _Building, name: str, definition: Any, pointer: str) -> None:
+def _define_term(state: _Building, name: str, definition: Any) -> None:
     if name.startswith("@"):
         if name in _UNSUPPORTED_KEYWORDS or name not in _IGNORED_KEYWORDS | {"@vocab"}:
-            state.warn("context.keyword_ignored", pointer, "a context keyword has no effect here")
+            state.warn("context.keyword_ignored", "a context keyword has no effect here")
         return
     if name in _CORE_TERMS or name in _KEYWORD_ALIASES:
         iri = definition if isinstance(definition, str) else _id_of(definition)
         if not isinstance(iri, str) or _absolute(state, iri) != BASE.terms.get(name):
-            state.warn(
-                "context.core_term_overridden", pointer, "a core term is redefined; structure is read from member names"
-            )
+            state.warn("context.core_term_overridden", "a core term is redefined; structure is read from member names")
     if definition is None:
         state.terms[name] = None
         return
     if isinstance(definition, Mapping) and "@context" in definition:
-        state.warn("context.scoped_ignored", pointer, "a scoped context has no effect here")
+        state.warn("context.scoped_ignored", "a scoped context has no effect here")
     iri = definition if isinstance(definition, str) else _id_of(definition)
     if isinstance(iri, str):
         state.terms[name] = iri if iri.startswith("@") else _absolute(state, iri)
     elif not isinstance(definition, Mapping):
-        state.warn("context.wrong_type", pointer, "a term is defined by a text or an object")
+        state.warn("context.wrong_type", "a term is defined by a text or an object")
 
 
 def _id_of(definition: Any) -> Any:

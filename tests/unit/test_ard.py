@@ -375,6 +375,11 @@ def of_faulty_nodes(size: int) -> Reading:
     return in_page("[" + ",".join(['{"identifier": "urn:air:a.example:x", "a": 1, "a": 2}'] * size) + "]")
 
 
+def of_nodes_in_a_context(size: int) -> Reading:
+    context = {f"t{number}": f"https://x.example/{number}#" for number in range(size)}
+    return in_page({"@context": context, "@graph": [an_entry(f"e{number}") for number in range(size)]})
+
+
 def of_contexts(size: int) -> Reading:
     return manifest(
         an_entry("x", **{"@context": [{f"t{number}": f"https://x.example/{number}"} for number in range(size)]})
@@ -391,6 +396,7 @@ def of_contexts(size: int) -> Reading:
         of_one_identifier,
         of_nodes,
         of_faulty_nodes,
+        of_nodes_in_a_context,
         of_contexts,
     ],
 )

@@ -131,9 +131,22 @@ def test_what_a_flat_map_cannot_express_is_left_out_with_a_warning(contexts: lis
 
 
 def test_a_hostile_context_is_read_in_part_and_complained_about_in_part() -> None:
-    context, problems = effective_context([{f"t{number}": 5 for number in range(10_000)}] * 100)
+    context, problems = effective_context([{f"t{number}": 5 for number in range(4000)}])
     assert len(problems) == 20
     assert len(context.terms) < 1000
+
+
+@pytest.mark.parametrize("context", [{f"t{number}": OKF for number in range(10_000)}, {"t": "\ud800"}, {"t": 10**30}])
+def test_a_context_that_is_too_long_or_no_text_is_left_out(context: dict[str, Any]) -> None:
+    assert effective_context(context, pointer="/x")[0] is BASE
+    assert [(problem.code, problem.pointer) for problem in effective_context(context, pointer="/x")[1]] == [
+        ("context.wrong_type", "/x")
+    ]
+
+
+def test_a_problem_is_placed_where_the_context_stands_each_time() -> None:
+    places = [effective_context("https://ctx.example/", pointer=place)[1][0].pointer for place in ("/a", "/b", "/a")]
+    assert places == ["/a", "/b", "/a"]
 
 
 @pytest.mark.parametrize(
