@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crawler.surfaces.ard import read_in_page, read_manifest
+from crawler.surfaces.ard import read_in_page, read_manifest, withhold_private
 from crawler.surfaces.base import Bounds, Source
 from index.records import Reading
 from index.trust import Alignment
@@ -54,10 +54,12 @@ class Case:
     source: Source = field(default_factory=lambda: Source(URL, 10))
     kind: str = "manifest"
     complete: bool = True
+    private: bool = False
 
     def read(self) -> Reading:
         body = self.body if self.body is not None else json.dumps({"entries": self.entries, **self.root}).encode()
-        return read_manifest(body, self.source, self.bounds)
+        reading = read_manifest(body, self.source, self.bounds)
+        return withhold_private(reading) if self.private else reading
 
 
 def entry(*expected: str, bounds: Bounds | None = None, **members: Any) -> Case:
@@ -163,6 +165,17 @@ CASES = {
         root={"collections": [{"url": "https://["}]},
     ),
     "no collections": Case([GOOD], root={"collections": []}),
+    "manifest.private and entry.private": Case(
+        [GOOD, nested(url="https://acme.example/b.json"), 5],
+        [
+            "manifest.private warning",
+            "entry.private error /entries/0",
+            "entry.nested_catalog info /entries/1",
+            "entry.not_object error /entries/2",
+        ],
+        ("rejected", "pointer", "rejected"),
+        private=True,
+    ),
     # --- nested catalogs
     "entry.nested_catalog, by address": Case([nested(url="https://acme.example/b.json")], [NESTED], ("pointer",)),
     "entry.nested_catalog, inline": Case([nested(GOOD)], [NESTED], ("candidate", "pointer")),
