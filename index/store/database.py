@@ -7,7 +7,7 @@ queue up instead of failing; readers see the last commit and are never blocked (
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,9 +16,10 @@ from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, OperationalError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
@@ -45,7 +46,7 @@ class Database:
         if self.is_sqlite:
             if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
                 raise OperatorError(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
-            self._check_folder()
+            await asyncio.to_thread(self._check_file)
             self._reader = _sqlite_engine(self.url, _READERS, "BEGIN")
             self._writer = _sqlite_engine(self.url, 1, "BEGIN IMMEDIATE")
         else:
@@ -58,10 +59,16 @@ class Database:
                 await engine.dispose()
         self._reader = self._writer = None
 
-    def _check_folder(self) -> None:
+    def _check_file(self) -> None:
+        """Find out what is wrong with the file before connections with threads of their own do."""
         path = Path(self.url.database or "")
         if not path.parent.is_dir():
             raise OperatorError(f"storage.url: the folder {path.parent} does not exist")
+        try:
+            with closing(sqlite3.connect(path)) as connection:
+                connection.execute("PRAGMA schema_version")
+        except sqlite3.Error as error:
+            raise OperatorError(f"the database {self._shown()} cannot be opened: {error}") from error
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -102,7 +109,13 @@ class Database:
         try:
             async with self._writer.connect() as connection:
                 return await connection.run_sync(_upgrade)
-        except (OperationalError, OSError) as error:
+        except CommandError:
+            revision = await self._revision()
+            raise OperatorError(
+                f"the database schema is at {revision}, which this version of Ardvark does not know; "
+                "it was made by a later one"
+            ) from None
+        except (DBAPIError, OSError) as error:
             raise OperatorError(f"the database {self._shown()} cannot be opened: {_reason(error)}") from error
 
     async def prepare(self) -> None:

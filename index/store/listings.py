@@ -23,6 +23,7 @@ from index.store.tables import documents, entries, listing_bodies, listings, ori
 from index.strict_json import digest
 
 _MAX_MEMBERS = 50
+_LISTINGS_LOCK = 7_239_004_512
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,15 @@ class _Plan:
     count: int = 0
 
 
+def lock_listings(connection: Connection) -> None:
+    """Decide about listings in one transaction at a time: two that name the same identifier must see each other.
+
+    SQLite has one writer anyway. A transaction that will come to listings takes the lock before any row.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LISTINGS_LOCK})")
+
+
 def settle_listings(
     connection: Connection,
     keys: Iterable[str],
@@ -65,6 +75,7 @@ def settle_listings(
 
     `fresh` holds what entries that were just read are served as, by entry key, so that they need not be read again.
     """
+    lock_listings(connection)
     plan = _Plan(now, reason, fresh or {})
     for chunk in chunks(sorted(keys)):
         _plan_chunk(connection, chunk, plan)

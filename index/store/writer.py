@@ -25,6 +25,7 @@ from index.store.documents import (
 )
 from index.store.entries import NewReading, apply_readings, take_away, withdraw
 from index.store.frontier import Settlement, settle_origins
+from index.store.listings import lock_listings
 from index.store.snapshots import NewSnapshot, put_snapshots
 
 _log = structlog.get_logger("ardvark.store")
@@ -152,6 +153,8 @@ class Writer:
 def write_units(connection: Connection, units: Sequence[Unit]) -> Tally:
     """Write units, those of one kind together; what concerns one document keeps its order."""
     tally = Tally(transactions=1)
+    if any(unit.visit.reading or unit.visit.taken_away for unit in units if isinstance(unit, RecordVisit)):
+        lock_listings(connection)
     for visits in _rounds([unit.visit for unit in units if isinstance(unit, RecordVisit)]):
         _write_visits(connection, visits, tally)
     leads = [(unit.url, unit.leads, unit.at, True) for unit in units if isinstance(unit, RecordLeads)]
