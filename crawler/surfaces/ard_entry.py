@@ -226,7 +226,7 @@ def _display_name(draft: _Draft, identifier: str) -> str:
             draft.warn("entry.display_name_long", "displayName", "the name is cut when shown", "ARD 4.2")
         return given[:_LONGEST_NAME]
     problem = "is missing" if given is None else "must be a text"
-    derived = re.split(r"[:/]", identifier)[-1] or identifier
+    derived = (re.split(r"[:/]", identifier)[-1] or identifier)[:_LONGEST_NAME]
     draft.warn(
         "entry.display_name_missing", "displayName", f"displayName {problem}; shown is the identifier's end", "ARD 4.2"
     )

@@ -119,6 +119,8 @@ def test_updated_at_is_an_rfc_3339_time_in_utc(given: str | None, instant: datet
         ({"displayName": None, "identifier": "https://acme.example/agents/comet"}, "comet"),
         ({"displayName": None, "identifier": "https://acme.example/"}, "https://acme.example/"),
         ({"displayName": "n" * 2000}, "n" * 1000),
+        ({"displayName": None, "identifier": "x:" + "n" * 2000}, "n" * 1000),
+        ({"displayName": None, "identifier": "n" * 2000 + ":"}, "n" * 1000),
     ],
 )
 def test_a_name_is_the_entrys_own_else_the_end_of_its_identifier(members: dict[str, Any], name: str) -> None:
