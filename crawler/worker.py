@@ -89,12 +89,16 @@ class Crew:
         changed = {origin: options for origin, options in wanted.items() if stored.get(origin) != options}
         if changed:
             await self._database.write(put_origins, "config", changed, self._clock.now())
+        await self.refresh_scope()
         gone = [origin for origin in stored if origin not in wanted]
+        # What a pattern admitted goes with the pattern.
+        found = await self._database.read(managed_origins, "lead")
+        gone += [origin for origin in found if self.scope.rules(origin) is None]
         if gone and withdraw and self._settings.origins:
             await self.remove_origins(gone)
         elif gone and withdraw:
             _log.warning("origins.none_in_settings", kept=len(gone))
-        await self.refresh_scope()
+        await self._reconsider_leads()
 
     async def remove_origins(self, names: Sequence[str]) -> int:
         """Take origins off the allowlist and their entries out of the index; gives the number of changes."""
