@@ -45,7 +45,7 @@ from crawler.surfaces.html import Page, read_page
 from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit, FollowedLead, Observation, Outcome
 from index.identity import essence, is_json_type
 from index.records import Lead, Mechanism, Problem, Reading
-from index.strict_json import MalformedJson, ParsedJson, canonical, canonical_digest, digest, parse
+from index.strict_json import canonical, digest
 
 _IN_THREAD_FROM = 65_536
 _CONTROL_INTERVAL = timedelta(days=1)
@@ -341,7 +341,7 @@ class _Visit:
             # A copy that cannot be read is none, and a 304 confirms nothing then (RFC 9111 4.3.3).
             lost = replace(state, digest=None)
             return await self._manifest(lost, await self._fetch(lost, DocumentKind.MANIFEST))
-        reading = await self._read(body, step.state, observation)
+        reading = self._honoured(await self._read(body, step.state, observation), step.state.headers)
         return self._applied(step, observation, reading, None, held=state.held)
 
     @staticmethod
@@ -357,15 +357,11 @@ class _Visit:
             content = Content(name, state.content_digest, len(observation.body), ard.SURFACE_VERSION)
             step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
             return DocumentVisit(step.state, observation, notes=step.notes)
-        try:
-            parsed = await self._parse(observation.body)
-        except MalformedJson as error:
-            return await self._unusable(state, observation, error.problem())
-        reading = ard.read_parsed(parsed, self._source(state, observation), self._policy.bounds)
+        reading = await self._read(observation.body, state, observation)
         if reading.fatal:
             return await self._unusable(state, observation, *reading.problems, kind=reading.kind)
         reading = self._honoured(reading, observation.headers)
-        content = Content(name, canonical_digest(parsed), len(observation.body), ard.SURFACE_VERSION)
+        content = Content(name, reading.content_digest, len(observation.body), ard.SURFACE_VERSION)
         step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
         # What may not be stored is read and forgotten (RFC 9111 5.2.2.5).
         body = None if _cache_control(observation.headers).no_store else observation.body
@@ -447,7 +443,7 @@ class _Visit:
         step = after_content(state, observation, content, watch, self._clock.chance())
         if unchanged and state.parser_version == ard.SURFACE_VERSION:
             return DocumentVisit(step.state, observation, notes=step.notes)
-        reading = self._read_page(page, state, observation)
+        reading = await self._read_page(page, state, observation)
         return self._applied(step, observation, reading, observation.body, held=state.held)
 
     async def _page_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
@@ -457,11 +453,15 @@ class _Visit:
             return DocumentVisit(step.state, observation, notes=step.notes)
         truncated = len(body) >= self._policy.page_size
         stored = replace(observation, body=body, headers=step.state.headers, truncated=truncated)
-        reading = self._read_page(await self._parse_page(stored), state, stored)
+        reading = await self._read_page(await self._parse_page(stored), state, stored)
         return self._applied(step, observation, reading, None, held=state.held)
 
-    def _read_page(self, page: Page, state: DocumentState, observation: Observation) -> Reading:
-        reading = ard.read_in_page(page.scripts, page.base_url, self._source(state, observation), self._policy.bounds)
+    async def _read_page(self, page: Page, state: DocumentState, observation: Observation) -> Reading:
+        arguments = (page.scripts, page.base_url, self._source(state, observation), self._policy.bounds)
+        if sum(map(len, page.scripts)) > _IN_THREAD_FROM:
+            reading = await asyncio.to_thread(ard.read_in_page, *arguments)
+        else:
+            reading = ard.read_in_page(*arguments)
         return replace(
             reading,
             leads=tuple(leads_from_page(page, self._policy.bounds.links)),
@@ -489,23 +489,16 @@ class _Visit:
         return DocumentVisit(after, observation, taken_away=step.taken_away, notes=step.notes)
 
     async def _read(self, body: bytes, state: DocumentState, observation: Observation) -> Reading:
-        try:
-            parsed = await self._parse(body)
-        except MalformedJson as error:
-            return Reading("malformed", problems=(error.problem(),), complete=False)
-        reading = ard.read_parsed(parsed, self._source(state, observation), self._policy.bounds)
-        return self._honoured(reading, state.headers)
+        """Read a manifest, a large one off the event loop."""
+        source = self._source(state, observation)
+        if len(body) > _IN_THREAD_FROM:
+            return await asyncio.to_thread(ard.read_manifest, body, source, self._policy.bounds)
+        return ard.read_manifest(body, source, self._policy.bounds)
 
     def _honoured(self, reading: Reading, headers: Mapping[str, str]) -> Reading:
         """Keep what is private to us out of what we serve to others."""
         private = _cache_control(headers).private and not self._policy.list_private
         return ard.withhold_private(reading) if private else reading
-
-    async def _parse(self, body: bytes) -> ParsedJson:
-        depth = self._policy.bounds.json_depth
-        if len(body) > _IN_THREAD_FROM:
-            return await asyncio.to_thread(parse, body, max_depth=depth)
-        return parse(body, max_depth=depth)
 
     @staticmethod
     def _source(state: DocumentState, observation: Observation) -> Source:

@@ -125,6 +125,8 @@ class Reading:
     leads: tuple[Lead, ...] = ()
     problems: tuple[Problem, ...] = ()
     complete: bool = True
+    # The same for every formatting of the same content.
+    content_digest: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property

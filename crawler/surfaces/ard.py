@@ -12,7 +12,7 @@ from crawler.surfaces.ard_entry import read_entry
 from crawler.surfaces.base import Bounds, Source
 from index.identity import CATALOG_TYPE, canonical_type, parse_urn, version_key
 from index.records import Entry, Lead, Mechanism, Problem, Reading, Severity, Standing, pointer_step
-from index.strict_json import MalformedJson, ParsedJson, element_texts, member_text, parse
+from index.strict_json import MalformedJson, ParsedJson, canonical_digest, element_texts, member_text, parse
 from index.urls import BadUrl, resolve
 
 SURFACE_VERSION = "ard-1"
@@ -70,7 +70,8 @@ def read_manifest(body: bytes, source: Source, bounds: Bounds) -> Reading:
         parsed = parse(body, max_depth=bounds.json_depth)
     except MalformedJson as error:
         return Reading("malformed", problems=(error.problem(),), complete=False)
-    return read_parsed(parsed, source, bounds)
+    reading = read_parsed(parsed, source, bounds)
+    return reading if reading.fatal else replace(reading, content_digest=canonical_digest(parsed))
 
 
 def read_parsed(parsed: ParsedJson, source: Source, bounds: Bounds) -> Reading:
