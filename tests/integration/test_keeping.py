@@ -18,9 +18,10 @@ from crawler.cli import cli
 from index.documents import Outcome
 from index.store import search as store
 from index.store.inspect import last_fetch, listing_row, sources_of
-from index.store.tables import changes, documents, entries, fetches, leads, listings, snapshots
+from index.store.tables import changes, documents, entries, fetches, leads, snapshots
 from tests.conftest import OpenCrawl
 from tests.fakes.clock import FakeClock
+from tests.fakes.contents import listed_digests, replay
 from tests.fakes.harness import Crawl
 from tests.fakes.web import FakeWeb, Page, Site, entry
 
@@ -648,27 +649,6 @@ async def test_entries_return_when_the_document_does(
 
 
 # --- the change feed --------------------------------------------------------------------------------------------------
-
-
-def replay(feed: list[Any]) -> dict[str, str]:
-    """Do what a follower of the feed does."""
-    held: dict[str, str] = {}
-    for change in feed:
-        if change.kind == "entry.added":
-            assert change.identifier not in held
-            held[change.identifier] = change.new_digest
-        elif change.kind == "entry.changed":
-            assert held[change.identifier] == change.old_digest
-            held[change.identifier] = change.new_digest
-        else:
-            assert change.kind == "entry.removed"
-            assert held.pop(change.identifier) == change.old_digest
-    return held
-
-
-def listed_digests(connection: Connection) -> dict[str, str]:
-    rows = connection.execute(select(listings.c.identifier, listings.c.digest).where(listings.c.removed_at.is_(None)))
-    return {row.identifier: row.digest for row in rows}
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -5,7 +5,6 @@ import json
 import random
 import socket
 import sqlite3
-import struct
 import subprocess
 import sys
 from collections import Counter
@@ -22,7 +21,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, func, inspect, select, text
+from sqlalchemy import Connection, inspect, select, text
 from structlog.testing import capture_logs
 
 from config.errors import OperatorError
@@ -38,22 +37,15 @@ from index.store.frontier import Claim, Settlement, claim_due, renew_claims, set
 from index.store.inspect import origin_row
 from index.store.search import Question
 from index.store.tables import (
-    attribute_listings,
-    attributes,
-    changes,
     documents,
-    facts,
-    listing_bodies,
-    listing_words,
     listings,
     metadata,
     origins,
-    postings,
-    words,
 )
 from index.store.writer import RecordLeads, SettleVisit, Writer
 from tests.conftest import OpenCrawl
 from tests.fakes.clock import FakeClock
+from tests.fakes.contents import index_of, recount
 from tests.fakes.harness import crawling, settings_for
 from tests.fakes.web import FakeWeb, Site, entry
 
@@ -492,53 +484,6 @@ async def test_a_second_process_may_read_and_write_between_our_transactions(
 
 
 # --- counts of the index ----------------------------------------------------------------------------------------------
-
-
-def recount(connection: Connection) -> None:
-    """Compare every count that is kept with one that is made anew."""
-    for kept, rows, key in (
-        (words, postings, postings.c.word_id),
-        (attributes, attribute_listings, attribute_listings.c.attribute_id),
-    ):
-        stated = connection.execute(select(kept.c.id, kept.c.entry_count).where(kept.c.entry_count != 0))
-        counted = connection.execute(select(key, func.count()).select_from(rows).group_by(key))
-        assert sorted(map(tuple, stated)) == sorted(map(tuple, counted)), kept.name
-    live = set(connection.execute(select(listings.c.id).where(listings.c.removed_at.is_(None))).scalars())
-    assert store.entry_count(connection) == len(live)
-    assert set(connection.execute(select(postings.c.listing_id).distinct()).scalars()) == live
-    assert set(connection.execute(select(attribute_listings.c.listing_id).distinct()).scalars()) == live
-    packed = {
-        (word, row.listing_id, impact)
-        for row in connection.execute(select(listing_words))
-        for word, impact in struct.iter_unpack("=II", row.words)
-    }
-    assert packed == {tuple(row) for row in connection.execute(select(postings))}
-    last = connection.execute(select(func.max(changes.c.cursor))).scalar_one() or 0
-    assert connection.execute(select(func.count()).select_from(changes)).scalar_one() == last
-    assert connection.execute(select(facts.c.number).where(facts.c.name == "cursor")).scalar_one() == last
-
-
-def index_of(connection: Connection) -> dict[str, Any]:
-    """Everything that search knows, in terms that do not depend on the numbers given."""
-    live = listings.c.removed_at.is_(None)
-    by_word = (
-        select(listings.c.identifier, words.c.stem, postings.c.impact)
-        .join(postings, postings.c.listing_id == listings.c.id)
-        .join(words, words.c.id == postings.c.word_id)
-    )
-    by_attribute = (
-        select(listings.c.identifier, attributes.c.path, attributes.c.value)
-        .join(attribute_listings, attribute_listings.c.listing_id == listings.c.id)
-        .join(attributes, attributes.c.id == attribute_listings.c.attribute_id)
-    )
-    bodies = select(listings.c.identifier, listings.c.digest, listing_bodies.c.entry, listing_bodies.c.projection).join(
-        listing_bodies, listing_bodies.c.listing_id == listings.c.id
-    )
-    return {
-        "words": sorted(tuple(row) for row in connection.execute(by_word)),
-        "attributes": sorted(tuple(row) for row in connection.execute(by_attribute)),
-        "bodies": sorted(tuple(row) for row in connection.execute(bodies.where(live))),
-    }
 
 
 NAMES = [f"n{number}" for number in range(6)]

@@ -1,0 +1,376 @@
+"""Killed at any moment: nothing settled is lost, and the next start carries on where the last one ended.
+
+The installed command crawls a real web on loopback and is killed without warning, again and again; what it leaves in
+the end is what an undisturbed crawl leaves. The daemon stops gently, then at once, and takes over what the dead held.
+"""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web as server
+from sqlalchemy import Connection, select
+
+from index.store.changes import read_changes
+from index.store.database import Database
+from index.store.inspect import origin_row
+from index.store.tables import origins
+from tests.fakes.contents import contents_of, listed_digests, recount, replay
+from tests.fakes.web import FakeWeb, Seen, Site, entry
+
+pytestmark = pytest.mark.system
+
+ARDVARK = str(Path(sys.executable).with_name("ardvark"))
+ARD = "/.well-known/ard.json"
+PREDECESSOR = "/.well-known/ai-catalog.json"
+CATALOG = "application/ai-catalog+json"
+PATIENCE_S = 60
+
+
+class Requests(list[Seen]):
+    """The log of a fake web that tells when it has grown to a size."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._awaited: list[tuple[int, asyncio.Event]] = []
+
+    def append(self, seen: Seen) -> None:
+        super().append(seen)
+        for size, reached in self._awaited:
+            if len(self) >= size:
+                reached.set()
+
+    async def reach(self, size: int) -> None:
+        reached = asyncio.Event()
+        self._awaited.append((size, reached))
+        if len(self) < size:
+            await reached.wait()
+
+
+@dataclass
+class Operator:
+    """Somebody at a shell, with a settings file of their own."""
+
+    folder: Path
+    url: str
+    started: list[asyncio.subprocess.Process] = field(default_factory=list)
+
+    def configure(self, sites: list[Site], **sections: str) -> None:
+        network = 'allow_http = true\nallow_private = ["127.0.0.0/8"]\nhosts = { "*.example" = "127.0.0.1" }'
+        parts = {
+            "storage": f'url = "{self.url}"',
+            "network": network,
+            "politeness": 'min_delay = "0s"',
+            "logging": 'format = "json"',
+            "api": 'listen = "127.0.0.1:0"',
+            **sections,
+        }
+        text = "".join(f"[{name}]\n{lines}\n" for name, lines in parts.items())
+        text += "".join(f'[[origins]]\norigin = "{site.origin}"\n' for site in sites)
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / "ardvark.toml").write_text(text)
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            ARDVARK,
+            *arguments,
+            cwd=self.folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        self.started.append(process)
+        return process
+
+    async def crawl(self) -> dict[str, Any]:
+        """Crawl to the end and give the summary."""
+        process = await self.start("crawl", "--json")
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        assert process.returncode == 0, err.decode()
+        summary: dict[str, Any] = json.loads(out)
+        return summary
+
+    async def read(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        async with Database(self.url) as database:
+            return await database.read(work, *arguments)
+
+    async def end(self) -> None:
+        for process in self.started:
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
+
+
+@asynccontextmanager
+async def operator_of(folder: Path, url: str) -> AsyncIterator[Operator]:
+    operator = Operator(folder, url)
+    try:
+        yield operator
+    finally:
+        await operator.end()
+
+
+# --- a crawl ----------------------------------------------------------------------------------------------------------
+
+
+def publish(web: FakeWeb, edition: int) -> list[Site]:
+    """Two dozen publishers; in the second edition most of them have changed something."""
+    sites = [web.site(f"s{number:02}") for number in range(24)]
+    for number, site in enumerate(sites):
+        version = f"{edition if number % 3 else 1}.0.0"
+        kept = [entry(f"e{item}", site.host, version=version) for item in range(4 + number % 4)]
+        site.manifest(*(kept[edition - 1 :] if number % 4 == 1 else kept), validator=number % 2 == 0)
+        if number % 5 == 0:
+            site.manifest(entry("e1", site.host, displayName="Older"), entry("old", site.host), path=PREDECESSOR)
+        if number % 6 == 0:
+            more = entry("more", site.host, type=CATALOG, url=sites[number + 1].url("/nested.json"))
+            site.manifest(*kept, more)
+            nested = [entry(f"nested-{item}", site.host, version=version) for item in range(edition + 1)]
+            sites[number + 1].manifest(*nested, path="/nested.json")
+        if number % 7 == 3:
+            page = entry("page", site.host, version=version)
+            site.html("/", f'<html><script type="application/ld+json">{json.dumps(page)}</script></html>')
+        if number == 11 and edition == 2:
+            site.page(ARD, status=410)
+    return sites
+
+
+async def contents(operator: Operator) -> dict[str, Any]:
+    """Check what must hold in any case, and give the rest to be compared."""
+    await operator.read(recount)
+    feed = await operator.read(read_changes, 0, 100_000)
+    assert [change.cursor for change in feed] == list(range(1, len(feed) + 1))
+    assert replay(feed) == await operator.read(listed_digests)
+    claimed = await operator.read(lambda c: c.execute(select(origins.c.claimed_by)).scalars().all())
+    assert set(claimed) == {None}
+    if operator.url.startswith("sqlite"):
+        with closing(sqlite3.connect(operator.url.partition(":///")[2])) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    found: dict[str, Any] = await operator.read(contents_of)
+    return found
+
+
+async def crawl_killed_again_and_again(operator: Operator, log: Requests, moments: list[int]) -> int:
+    """Kill the crawl once it has made so many requests, start it again, and let the last one finish.
+
+    Gives how often the kill came before the end.
+    """
+    killed = 0
+    for moment in moments:
+        before = len(log)
+        process = await operator.start("crawl", "--json")
+        reached = asyncio.create_task(log.reach(before + moment))
+        ended = asyncio.create_task(process.wait())
+        await asyncio.wait({reached, ended}, timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        reached.cancel()
+        if process.returncode is None:
+            process.send_signal(signal.SIGKILL)
+        await ended
+        assert process.returncode in (-signal.SIGKILL, 0)
+        killed += process.returncode != 0
+    await operator.crawl()
+    return killed
+
+
+async def test_a_crawl_killed_at_random_moments_ends_as_an_undisturbed_one(
+    web: FakeWeb, database_url: str, tmp_path: Path
+) -> None:
+    """Twice: when everything is new, and when the publishers have changed."""
+    chance = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID", "kill"))
+    log = web.seen = Requests()
+    kills = 3 if database_url.startswith("sqlite") else 2
+    async with (
+        operator_of(tmp_path / "calm", f"sqlite+aiosqlite:///{tmp_path}/calm.db") as calm,
+        operator_of(tmp_path / "killed", database_url) as killed,
+    ):
+        for edition in (1, 2):
+            sites = publish(web, edition)
+            calm.configure(sites)
+            killed.configure(sites)
+            before = len(log)
+            await calm.crawl()
+            undisturbed = await contents(calm)
+            needed = len(log) - before
+            moments = [needed, *(chance.randint(1, needed) for _ in range(kills - 1))]
+            assert await crawl_killed_again_and_again(killed, log, moments) >= 1
+            assert await contents(killed) == undisturbed, f"killed after {moments} requests"
+            assert len(undisturbed["listings"]) > 100
+
+        summary = await killed.crawl()
+        assert (summary["changes"], summary["snapshots"]) == (0, 0), "nothing was left to do"
+
+
+async def test_a_crawl_that_is_interrupted_by_its_operator_says_so_and_leaves_nothing_claimed(
+    web: FakeWeb, sqlite_url: str, tmp_path: Path
+) -> None:
+    held = Held()
+    site = web.site("acme")
+    site.handle(ARD, held.answer)
+    async with operator_of(tmp_path / "shell", sqlite_url) as operator:
+        operator.configure([site])
+        process = await operator.start("crawl")
+        await asyncio.wait_for(held.asked.wait(), PATIENCE_S)
+        process.send_signal(signal.SIGINT)
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        assert process.returncode == 130
+        assert b"Traceback" not in err
+        assert err.decode().strip().endswith("ardvark: stopped")
+        assert out == b""
+        row = await operator.read(origin_row, site.origin)
+        assert (row.claimed_by, row.visits) == (None, 0)
+        held.released.set()
+
+
+# --- the daemon -------------------------------------------------------------------------------------------------------
+
+
+class Held:
+    """An answer that is held back until the test lets it go."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.released = asyncio.Event()
+
+    async def answer(self, _: server.Request) -> server.StreamResponse:
+        self.asked.set()
+        await self.released.wait()
+        return server.json_response({"entries": [entry("held")]})
+
+
+async def event(process: asyncio.subprocess.Process, name: str, **wanted: Any) -> dict[str, Any]:
+    """Read the daemon's log up to an event."""
+    assert process.stderr is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while line := await process.stderr.readline():
+            logged: dict[str, Any] = json.loads(line)
+            if logged["event"] == name and wanted.items() <= logged.items():
+                return logged
+    raise AssertionError(f"the daemon ended without {name}")
+
+
+@pytest.fixture
+async def daemon(web: FakeWeb, database_url: str, tmp_path: Path) -> AsyncIterator[tuple[Operator, Site, Held]]:
+    """An operator with one publisher whose answer is held back."""
+    held = Held()
+    site = web.site("acme")
+    site.handle(ARD, held.answer)
+    patient = (
+        'allow_http = true\nallow_private = ["127.0.0.0/8"]\nhosts = { "*.example" = "127.0.0.1" }\n'
+        'header_timeout = "5m"\ntotal_timeout = "5m"'
+    )
+    async with operator_of(tmp_path / "daemon", database_url) as operator:
+        operator.configure([site], network=patient, crawl='shutdown_grace = "10m"\nlease = "1h"')
+        yield operator, site, held
+        held.released.set()
+
+
+sqlite_only = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+@sqlite_only
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_the_first_signal_lets_visits_finish_and_ends_well(
+    daemon: tuple[Operator, Site, Held], number: signal.Signals
+) -> None:
+    operator, site, held = daemon
+    process = await operator.start("run")
+    await asyncio.wait_for(held.asked.wait(), PATIENCE_S)
+    process.send_signal(number)
+    assert (await event(process, "daemon.stopping"))["visits"] == 1
+    assert process.returncode is None, "it waits for the visit under way"
+    held.released.set()
+    await event(process, "visit.done", origin=site.origin)
+    assert not (await event(process, "daemon.stopped"))["forced"]
+    await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 0
+    row = await operator.read(origin_row, site.origin)
+    assert (row.last_outcome, row.visits, row.claimed_by) == ("done", 1, None)
+    assert list(await operator.read(listed_digests)) == ["urn:air:acme.example:tool:held"]
+
+
+@sqlite_only
+async def test_the_second_signal_ends_at_once_and_a_restart_carries_on(daemon: tuple[Operator, Site, Held]) -> None:
+    operator, site, held = daemon
+    process = await operator.start("run")
+    await asyncio.wait_for(held.asked.wait(), PATIENCE_S)
+    process.send_signal(signal.SIGTERM)
+    await event(process, "daemon.stopping")
+    process.send_signal(signal.SIGTERM)
+    assert (await event(process, "daemon.stopped"))["forced"]
+    _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 0
+    assert b"Traceback" not in err
+    assert not held.released.is_set(), "although the answer never came"
+    row = await operator.read(origin_row, site.origin)
+    assert (row.visits, row.claimed_by) == (0, None), "the origin is due and free"
+
+    held.released.set()
+    process = await operator.start("run")
+    done = await event(process, "visit.done", origin=site.origin)
+    assert done["documents"]["fetched"] == 1
+    process.send_signal(signal.SIGTERM)
+    await event(process, "daemon.stopped")
+    await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 0
+    row = await operator.read(origin_row, site.origin)
+    assert (row.last_outcome, row.visits) == ("done", 1)
+
+
+async def test_what_a_killed_daemon_held_is_taken_over_at_once(daemon: tuple[Operator, Site, Held]) -> None:
+    operator, site, held = daemon
+    process = await operator.start("run")
+    await asyncio.wait_for(held.asked.wait(), PATIENCE_S)
+    process.kill()
+    await process.communicate()
+    row = await operator.read(origin_row, site.origin)
+    assert row.claimed_by is not None, "the dead hold it, for an hour as the settings say"
+    held.released.set()
+    process = await operator.start("run")
+    await event(process, "visit.done", origin=site.origin)
+    process.send_signal(signal.SIGTERM)
+    await event(process, "daemon.stopped")
+    await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    after = await operator.read(origin_row, site.origin)
+    assert (after.visits, after.claimed_by, after.fence) == (1, None, row.fence + 1)
+    assert list(await operator.read(listed_digests)) == ["urn:air:acme.example:tool:held"]
+
+
+@sqlite_only
+async def test_two_daemons_on_one_database_share_the_work(
+    daemon: tuple[Operator, Site, Held], web: FakeWeb, tmp_path: Path
+) -> None:
+    """What one of them holds the other leaves alone, however long it takes."""
+    operator, site, held = daemon
+    other = web.site("other")
+    other.manifest(entry("other", "other.example"))
+    async with operator_of(tmp_path / "second", operator.url) as second:
+        first_process = await operator.start("run")
+        await asyncio.wait_for(held.asked.wait(), PATIENCE_S)
+        text = (operator.folder / "ardvark.toml").read_text()
+        second.configure([])
+        (second.folder / "ardvark.toml").write_text(f'{text}[[origins]]\norigin = "{other.origin}"\n')
+        second_process = await second.start("run")
+        await event(second_process, "visit.done", origin=other.origin)
+        held.released.set()
+        await event(first_process, "visit.done", origin=site.origin)
+        for process in (first_process, second_process):
+            process.send_signal(signal.SIGTERM)
+            await event(process, "daemon.stopped")
+            await asyncio.wait_for(process.communicate(), PATIENCE_S)
+            assert process.returncode == 0
+        assert len(site.requests(ARD)) == 1
+
+    def visits(connection: Connection) -> list[int]:
+        return list(connection.execute(select(origins.c.visits).where(origins.c.active)).scalars())
+
+    assert await operator.read(visits) == [1, 1]
