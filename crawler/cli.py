@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from config.errors import OperatorError
 from crawler.commands.lazy import LazyGroup
 
 _NO = 2
@@ -43,6 +42,8 @@ def cli(context: click.Context, file: Path | None, assignments: tuple[str, ...])
 
 def _overrides(assignments: tuple[str, ...]) -> dict[str, Any]:
     """Read `section.key=value` pairs; a value is TOML where it can be, else text."""
+    from config.errors import OperatorError
+
     overrides: dict[str, Any] = {}
     for assignment in assignments:
         key, separator, text = assignment.partition("=")
@@ -64,7 +65,10 @@ def _overrides(assignments: tuple[str, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """Run a command; an operator's mistake is one message and exit status 2."""
+    # Nothing of `config` and `index` may be imported before it is known that they are ours.
     _check_neighbours()
+    from config.errors import OperatorError
+
     try:
         # Outside its standalone mode click gives the status of `context.exit()` back instead of raising it.
         status = cli(standalone_mode=False)
