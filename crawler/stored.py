@@ -36,8 +36,12 @@ class StoredShelf:
 
     async def settled(self) -> None:
         """Wait until everything recorded is committed; raises what kept a record from being written."""
-        outcomes = await asyncio.gather(*self._pending, return_exceptions=True)
-        self._pending.clear()
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
+        pending, self._pending = self._pending, []
+        fault: Exception | None = None
+        for done in pending:
+            try:
+                await done
+            except Exception as error:
+                fault = fault or error
+        if fault is not None:
+            raise fault

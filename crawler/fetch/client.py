@@ -1,6 +1,7 @@
 """The one HTTP client for everything outgoing: guarded, bounded, redirects by hand, faults as values."""
 
 import asyncio
+import math
 import re
 import socket
 import ssl
@@ -98,7 +99,9 @@ class _Exchange:
     body: Body = field(default_factory=lambda: Body(b"", 0))
     peer: str | None = None
     transport: asyncio.Transport | None = None
-    received_before: int | None = None
+    received_before: int = 0
+    head_by: float = math.inf
+    deadline: asyncio.Timeout | None = None
     flooded: bool = False
     closed: "asyncio.Future[None] | None" = None
 
@@ -123,7 +126,8 @@ class _Response(ClientResponse):
         transport = connection.transport
         if exchange is not None and transport is not None:
             exchange.transport = transport
-            exchange.received_before = _bytes_received(transport)
+            # A reused connection has a past that is not this answer's.
+            exchange.received_before = _bytes_received(transport) or 0
             name = transport.get_extra_info("peername")
             exchange.peer = name[0] if isinstance(name, tuple) else None
         protocol = connection.protocol
@@ -165,7 +169,7 @@ class FetchClient:
             self._ssl.load_verify_locations(extra_ca_file)
         self._connections = connections
         self._session: ClientSession | None = None
-        self._watch = _WireWatch()
+        self._watch = _Watch()
 
     async def __aenter__(self) -> "FetchClient":
         resolver = GuardedResolver(self._addresses, self._hosts, self._nameservers)
@@ -282,13 +286,12 @@ class FetchClient:
         return exchange
 
     async def _request(self, session: ClientSession, walk: "_Walk", exchange: _Exchange, budget_s: float) -> None:
-        """Send the request and read the answer: its head within one deadline, all of it within the budget."""
-        ends = asyncio.get_running_loop().time() + budget_s
-        async with asyncio.timeout(min(self._limits.headers.total_seconds(), budget_s)) as deadline:
+        """Send the request and read the answer within the budget; the watch minds the deadline of the head."""
+        exchange.head_by = asyncio.get_running_loop().time() + self._limits.headers.total_seconds()
+        async with asyncio.timeout(budget_s) as exchange.deadline:
             response = await session.get(
                 URL(walk.url, encoded=True), headers=walk.request_headers(), allow_redirects=False
             )
-            deadline.reschedule(ends)
             await self._read(response, walk, exchange)
 
     @staticmethod
@@ -411,11 +414,12 @@ class _Walk:
         )
 
 
-class _WireWatch:
-    """Ends answers that send without end and without payload: 1xx floods, chunk extensions, endless headers.
+class _Watch:
+    """Looks at all exchanges under way, a few times a second, for what no deadline of its own would be cheap for.
 
-    The kernel's counter sees every byte; where there is none, the deadline alone bounds an exchange. One timer looks
-    at all exchanges under way.
+    A head that is late ends its exchange. So does an answer that sends without end and without payload: 1xx floods,
+    chunk extensions, endless headers. The kernel's counter sees every byte; where there is none, the deadline alone
+    bounds it.
     """
 
     def __init__(self) -> None:
@@ -438,15 +442,22 @@ class _WireWatch:
             self._timer.cancel()
 
     def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
         for exchange in self._exchanges.values():
-            if exchange.transport is None or exchange.received_before is None:
-                continue
-            received = _bytes_received(exchange.transport)
-            if received is not None and received - exchange.received_before > exchange.max_wire:
-                exchange.flooded = True
-                exchange.transport.abort()
-        again = bool(self._exchanges)
-        self._timer = asyncio.get_running_loop().call_later(_WATCH_S, self._look) if again else None
+            if exchange.status is None and now >= exchange.head_by and exchange.deadline is not None:
+                exchange.head_by = math.inf
+                exchange.deadline.reschedule(now)
+            elif exchange.transport is not None:
+                _end_flood(exchange, exchange.transport)
+        self._timer = loop.call_later(_WATCH_S, self._look) if self._exchanges else None
+
+
+def _end_flood(exchange: _Exchange, transport: asyncio.Transport) -> None:
+    received = _bytes_received(transport)
+    if received is not None and received - exchange.received_before > exchange.max_wire:
+        exchange.flooded = True
+        transport.abort()
 
 
 def _bytes_received(transport: asyncio.Transport) -> int | None:

@@ -33,6 +33,7 @@ _CLOSED_IPV4: tuple[tuple[str, str], ...] = (
     ("224.0.0.0/4", "multicast"),
     ("240.0.0.0/4", "reserved"),
 )
+_MOST_REMEMBERED = 10_000
 _GLOBAL_IPV6 = ipaddress.IPv6Network("2000::/3")
 _CLOSED_IPV6: tuple[tuple[str, str], ...] = (
     ("2001::/23", "protocol assignments"),
@@ -91,9 +92,20 @@ class AddressPolicy:
 
     def __init__(self, allowed: Iterable[Network] = ()) -> None:
         self._allowed = tuple(allowed)
+        self._refusals: dict[str, str | None] = {}
 
     def refusal(self, address: str) -> str | None:
         """Say why an address may not be dialled; None when it may."""
+        try:
+            return self._refusals[address]
+        except KeyError:
+            pass
+        if len(self._refusals) >= _MOST_REMEMBERED:
+            self._refusals.clear()
+        reason = self._refusals[address] = self._judge(address)
+        return reason
+
+    def _judge(self, address: str) -> str | None:
         reason = closed_reason(address)
         if reason is None or reason == "not an address" or "%" in address:
             return reason

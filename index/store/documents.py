@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select, update
@@ -17,11 +18,13 @@ _FIXED = ("origin_id", "url", "kind", "first_seen_at")
 _WITHDRAWN_AFTER = 2
 
 
+@lru_cache(maxsize=65_536)
 def document_id(url: str) -> int:
     """Compute the key of a watched URL."""
     return key_of("document", url)
 
 
+@lru_cache(maxsize=65_536)
 def origin_id(origin: str) -> int:
     """Compute the key of an origin."""
     return key_of("origin", origin)

@@ -56,13 +56,13 @@ class UtcDateTime(TypeDecorator[datetime]):
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
         if value is None or dialect.name == "postgresql":
             return value
-        return value.astimezone(UTC).isoformat(timespec="microseconds")
+        return (value if value.tzinfo is UTC else value.astimezone(UTC)).isoformat(timespec="microseconds")
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
             return None
         instant = value if isinstance(value, datetime) else datetime.fromisoformat(value)
-        return instant.astimezone(UTC)
+        return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
 
 
 _LONG_NUMBER = re.compile(r"[0-9]{19}")

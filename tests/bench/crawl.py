@@ -43,9 +43,8 @@ def _served() -> Iterator[tuple[int, int, Path]]:
     folder = Path(tempfile.mkdtemp(prefix="ardvark-bench-"))
     try:
         authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
-        authority.issue_cert("*.example", key_type=trustme.KeyType.ECDSA).private_key_and_cert_chain_pem.write_to_path(
-            str(folder / "server.pem")
-        )
+        certificate = authority.issue_cert("*.bench.example", key_type=trustme.KeyType.ECDSA)
+        certificate.private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
         authority.cert_pem.write_to_path(str(folder / "ca.pem"))
         command = [sys.executable, "-m", "tests.bench.server", str(folder), str(ENTRIES)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
@@ -89,7 +88,7 @@ def _best(rounds: list[dict[str, float]]) -> dict[str, float]:
 def _client(mode: str, scheme: str, port: str, authority: str, folder: str) -> None:
     import uvloop
 
-    origins = [f"{scheme}://o{number}.example:{port}" for number in range(ORIGINS)]
+    origins = [f"{scheme}://o{number}.bench.example:{port}" for number in range(ORIGINS)]
     if mode == "crawl":
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             measured = runner.run(_crawl(origins, authority, folder))

@@ -1,7 +1,7 @@
 """The web that the benchmarks crawl: a process of its own that spends as little as it can on each answer.
 
-Every host `o<number>.example` serves a small manifest with an entity tag; `/` is a page without links, robots.txt and
-the predecessor path are absent.
+Every host `o<number>.bench.example` serves a small manifest with an entity tag; `/` is a page without links, robots.txt
+and the predecessor path are absent.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _TOPICS = (
 @lru_cache(maxsize=100_000)
 def manifest(number: int, entries: int) -> tuple[bytes, bytes]:
     """Give the manifest of one origin and its entity tag."""
-    host = f"o{number}.example"
+    host = f"o{number}.bench.example"
     listed = []
     for index in range(entries):
         topic = _TOPICS[(number * 7 + index) % len(_TOPICS)]
