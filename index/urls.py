@@ -15,6 +15,7 @@ _CANONICAL = re.compile(
     re.ASCII,
 )
 _DOT_SEGMENT = re.compile(r"/\.{1,2}(?:/|$)")
+_ORIGIN = re.compile(r"([^:]*://)([^/?#]*)")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
 
 
@@ -102,9 +103,10 @@ def scheme_of(reference: str) -> str:
 
 def origin_of(url: str) -> str:
     """Name the origin of a canonical URL: scheme, host and a port that isn't the default (RFC 6454)."""
-    scheme, _, rest = url.partition("://")
-    end = min((position for position in map(rest.find, "/?#") if position >= 0), default=len(rest))
-    return f"{scheme}://{rest[:end].rpartition('@')[2]}"
+    match = _ORIGIN.match(url)
+    if match is None:
+        return f"{url}://"
+    return f"{match[1]}{match[2].rpartition('@')[2]}" if "@" in match[2] else match[0]
 
 
 def host_of(origin: str) -> str:
