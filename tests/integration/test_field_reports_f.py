@@ -91,11 +91,11 @@ async def test_fr_80_both_prefixes_in_one_document_are_the_same_identifier_twice
 
 
 async def test_fr_80_a_publisher_that_moves_to_the_new_prefix_changes_one_entry(
-    web: FakeWeb, open_crawl: OpenCrawl
+    web: FakeWeb, crawl_sqlite: OpenCrawl
 ) -> None:
     acme = web.site("acme")
     acme.manifest(entry("echo", identifier="urn:ai:acme.example:tool:echo"))
-    async with open_crawl(acme) as crawl:
+    async with crawl_sqlite(acme) as crawl:
         await crawl.run()
         acme.manifest(entry("echo"))
         await crawl.run()
@@ -246,12 +246,12 @@ async def test_fr_84_the_operator_chooses_how_strict_that_is(
 
 
 async def test_fr_84_a_strangers_claim_gives_way_to_the_publishers_own_word(
-    web: FakeWeb, open_crawl: OpenCrawl
+    web: FakeWeb, crawl_sqlite: OpenCrawl
 ) -> None:
     bank, other = web.site("bank"), web.site("other")
     claim = "urn:air:bank.example:tool:pay"
     other.manifest(entry("pay", "bank.example", displayName="Claimed"))
-    async with serving(open_crawl, bank, other) as registry:
+    async with serving(crawl_sqlite, bank, other) as registry:
         (source,) = await registry.crawl.database.read(sources_of, claim)
         assert (source.url, source.derived["trust"]) == (other.url(ARD), "absent"), "kept, and nobody vouches for it"
         bank.manifest(entry("pay", "bank.example", displayName="Own"))
@@ -313,14 +313,14 @@ async def test_fr_86_the_published_address_is_served_unchanged(web: FakeWeb, cra
 
 
 async def test_fr_90_catalogs_that_loop_are_read_once_and_the_loop_is_noted(
-    web: FakeWeb, open_crawl: OpenCrawl
+    web: FakeWeb, crawl_sqlite: OpenCrawl
 ) -> None:
     acme = web.site("acme")
     acme.manifest(entry("down", type=CATALOG, url="/b.json"))
     acme.manifest(
         entry("up", type=CATALOG, url=ARD), entry("self", type=CATALOG, url="b.json"), entry("e1"), path="/b.json"
     )
-    async with open_crawl(acme) as crawl:
+    async with crawl_sqlite(acme) as crawl:
         for _ in range(2):
             await crawl.run()
         assert await crawl.identifiers() == [urn("e1")]

@@ -1,21 +1,19 @@
 """Field reports of kind G: what a document can make us fetch, keep, show and obey. The answer is: very little."""
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 from aiohttp import web as server
-from click.testing import CliRunner
 from structlog.testing import capture_logs
 
-from crawler.cli import cli
 from index.store.snapshots import load_snapshot
 from tests.conftest import OpenCrawl
 from tests.fakes.clock import FakeClock
 from tests.fakes.fetching import Trap
 from tests.fakes.history import fetch_log
 from tests.fakes.registry import serving
+from tests.fakes.shell import command
 from tests.fakes.web import FakeWeb, Site, entry
 
 ARD = "/.well-known/ard.json"
@@ -169,6 +167,7 @@ async def test_fr_108_every_text_is_kept_and_served_as_published_and_obeyed_nowh
             assert await crawl.database.read(load_snapshot, document.digest) == page.body  # type: ignore[union-attr]
     assert lure.requests() == []
     assert {seen.method for seen in web.seen} == {"GET"}
+    assert "visit.done" in {logged["event"] for logged in events}
     for secret in ("EXAMPLE.TOKEN.ONLY", "EXAMPLE-not-a-real-key", "SYSTEM"):
         assert secret not in repr(events), "nothing that a publisher wrote is logged"
 
@@ -203,17 +202,15 @@ async def test_fr_108_no_text_moves_the_cursor_of_whoever_looks_at_it(
     async with crawl_sqlite(acme) as crawl:
         await crawl.run()
 
-    def output(*arguments: str) -> str:
-        result = CliRunner().invoke(cli, [f"--set=storage.url={sqlite_url}", *arguments], catch_exceptions=False)
-        assert result.exit_code == 0, result.output
-        return result.output
-
-    shown = [await asyncio.to_thread(output, "show", urn(name)) for name in HOSTILE_TEXTS]
-    shown += [await asyncio.to_thread(output, "search", "tool"), await asyncio.to_thread(output, "changes")]
+    shown = []
+    for arguments in (["show", urn("terminal")], ["show", urn("controls")], ["search", "tool"], ["changes"]):
+        status, text = await command(sqlite_url, *arguments)
+        assert status == 0, text
+        shown.append(text)
     for text in shown:
         assert not [character for line in text.split("\n") for character in line if not character.isprintable()]
         assert max(len(line) for line in text.split("\n")) < 400
-    exact = await asyncio.to_thread(output, "show", urn("terminal"), "--json")
+    _, exact = await command(sqlite_url, "show", urn("terminal"), "--json")
     assert json.loads(exact)["entry"]["displayName"] == HOSTILE_TEXTS["terminal"]
     assert all(line.isprintable() for line in exact.split("\n")), "JSON escapes what would reach the terminal"
 

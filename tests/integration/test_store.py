@@ -504,7 +504,7 @@ def manifest(site: Site, chosen: list[tuple[str, str]] | None) -> None:
         site.manifest(*(entry(name, description=said, tags=said.split()) for name, said in chosen))
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(history=histories)
 def test_counts_are_right_and_the_index_is_that_of_a_fresh_crawl_whatever_happened(
     tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, list[tuple[str, str]] | None]]

@@ -185,15 +185,15 @@ async def crawl_killed_again_and_again(operator: Operator, log: Requests, moment
 async def test_a_crawl_killed_at_random_moments_ends_as_an_undisturbed_one(
     web: FakeWeb, database_url: str, tmp_path: Path
 ) -> None:
-    """Twice: when everything is new, and when the publishers have changed."""
+    """When everything is new, and on the embedded engine once more when the publishers have changed."""
     chance = random.Random(os.environ.get("PYTEST_XDIST_TESTRUNUID", "kill"))
     log = web.seen = Requests()
-    kills = 3 if database_url.startswith("sqlite") else 2
+    editions = (1, 2) if database_url.startswith("sqlite") else (1,)
     async with (
         operator_of(tmp_path / "calm", f"sqlite+aiosqlite:///{tmp_path}/calm.db") as calm,
         operator_of(tmp_path / "killed", database_url) as killed,
     ):
-        for edition in (1, 2):
+        for edition in editions:
             sites = publish(web, edition)
             calm.configure(sites)
             killed.configure(sites)
@@ -201,7 +201,7 @@ async def test_a_crawl_killed_at_random_moments_ends_as_an_undisturbed_one(
             await calm.crawl()
             undisturbed = await contents(calm)
             needed = len(log) - before
-            moments = [needed, *(chance.randint(1, needed) for _ in range(kills - 1))]
+            moments = [needed, chance.randint(1, needed), chance.randint(1, needed)]
             assert await crawl_killed_again_and_again(killed, log, moments) >= 1
             assert await contents(killed) == undisturbed, f"killed after {moments} requests"
             assert len(undisturbed["listings"]) > 100
