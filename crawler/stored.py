@@ -6,6 +6,7 @@ from crawler.clock import Clock
 from index.documents import DocumentState, DocumentVisit, FollowedLead
 from index.store.database import Database
 from index.store.documents import load_state
+from index.store.frontier import Hold
 from index.store.snapshots import load_snapshot
 from index.store.writer import RecordLeads, RecordVisit, Writer
 
@@ -16,10 +17,11 @@ class StoredShelf:
     Records are queued, not awaited one by one: their order is kept, and `settled` waits for all of them.
     """
 
-    def __init__(self, database: Database, writer: Writer, clock: Clock) -> None:
+    def __init__(self, database: Database, writer: Writer, clock: Clock, hold: Hold) -> None:
         self._database = database
         self._writer = writer
         self._clock = clock
+        self._hold = hold
         self._pending: list[asyncio.Future[None]] = []
 
     async def load_document(self, url: str) -> DocumentState | None:
@@ -29,10 +31,10 @@ class StoredShelf:
         return await self._database.read(load_snapshot, digest)
 
     async def record(self, visit: DocumentVisit) -> None:
-        self._pending.append(await self._writer.submit(RecordVisit(visit)))
+        self._pending.append(await self._writer.submit(RecordVisit(visit, self._hold)))
 
     async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
-        self._pending.append(await self._writer.submit(RecordLeads(url, leads, self._clock.now())))
+        self._pending.append(await self._writer.submit(RecordLeads(url, leads, self._clock.now(), self._hold)))
 
     async def settled(self) -> None:
         """Wait until everything recorded is committed; raises what kept a record from being written."""

@@ -178,7 +178,7 @@ class Crew:
     async def _visit(self, claim: Claim, *, force: bool) -> VisitReport:
         rules = self._rules_of(claim)
         probe = claim.managed_by in ("config", "operator")
-        shelf = StoredShelf(self._database, self._writer, self._clock)
+        shelf = StoredShelf(self._database, self._writer, self._clock, claim.hold)
         try:
             return await self._visitor.visit(rules, self.scope, shelf, claim.states, force=force, probe=probe)
         finally:

@@ -52,7 +52,7 @@ def upsert_rows(
         values = {name: insert.excluded[name] for name in columns if name not in kept}
         return insert.on_conflict_do_update(index_elements=[key], set_=values)
 
-    _write(connection, ("upsert", table.name), build, table, rows)
+    _write(connection, ("upsert", table.name, key, *(only or ()), "but", *never), build, table, rows)
 
 
 def update_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, key: str = "id") -> None:
@@ -62,7 +62,7 @@ def update_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
         values = {name: bindparam(f"b_{name}", type_=table.c[name].type) for name in names if name != key}
         return update(table).where(table.c[key] == bindparam(f"b_{key}")).values(values)
 
-    _write(connection, ("update", table.name), build, table, rows)
+    _write(connection, ("update", table.name, key), build, table, rows)
 
 
 def insert_numbers(connection: Connection, table: Table, rows: Sequence[tuple[int, ...]]) -> None:
@@ -92,7 +92,7 @@ def add_numbers(connection: Connection, table: Table, column: str, rows: Sequenc
 
 
 def _write(
-    connection: Connection, kind: tuple[str, str], build: _Build, table: Table, rows: Sequence[Mapping[str, Any]]
+    connection: Connection, kind: tuple[str, ...], build: _Build, table: Table, rows: Sequence[Mapping[str, Any]]
 ) -> None:
     if not rows:
         return
@@ -105,7 +105,7 @@ def _write(
 
 def _write_tuples(
     connection: Connection,
-    kind: tuple[str, str],
+    kind: tuple[str, ...],
     build: _Build,
     table: Table,
     names: Sequence[str],
@@ -120,7 +120,7 @@ def _write_tuples(
     connection.exec_driver_sql(sql, list(rows))
 
 
-def _plan(connection: Connection, kind: tuple[str, str], build: _Build, table: Table, names: tuple[str, ...]) -> _Plan:
+def _plan(connection: Connection, kind: tuple[str, ...], build: _Build, table: Table, names: tuple[str, ...]) -> _Plan:
     dialect = connection.dialect
     known = _plans.get((*kind, dialect.name, names))
     if known is None:

@@ -4,7 +4,7 @@ A claimed origin is a leased row. The lease ends by itself, so a worker that die
 worker that was only slow unable to settle what somebody else has claimed since.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,6 +16,14 @@ from index.store.documents import load_states, origin_id, soonest
 from index.store.engines import chunks, upsert_rows
 from index.store.entries import take_away
 from index.store.tables import documents, listings, origins
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Proof of a claim: the origin and the number that the claim had."""
+
+    origin: str
+    fence: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,10 @@ class Claim:
     fence: int
     until: datetime
     states: Mapping[str, DocumentState]
+
+    @property
+    def hold(self) -> Hold:
+        return Hold(self.origin, self.fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +93,18 @@ def remove_origins(connection: Connection, names: Sequence[str], now: datetime) 
     """
     urls: list[str] = []
     for chunk in chunks(origin_id(name) for name in names):
+        # The new fence ends visits under way: what they still bring is no longer wanted.
         connection.execute(
-            update(origins).where(origins.c.id.in_(chunk)).values(active=False, next_visit_at=None, managed_by="lead")
+            update(origins)
+            .where(origins.c.id.in_(chunk))
+            .values(
+                active=False,
+                next_visit_at=None,
+                managed_by="lead",
+                claimed_by=None,
+                claimed_until=None,
+                fence=origins.c.fence + 1,
+            )
         )
         mine = documents.c.origin_id.in_(chunk)
         connection.execute(update(documents).where(mine).values(next_fetch_at=None))
@@ -112,6 +134,15 @@ def claim_due(
     rows = connection.execute(claimed).all()
     states = load_states(connection, [row.origin for row in rows])
     return [Claim(row.origin, row.managed_by, row.options, row.fence, until, states[row.origin]) for row in rows]
+
+
+def lost_holds(connection: Connection, holds: Collection[Hold]) -> set[Hold]:
+    """Name the claims among these that somebody else has taken over, or that ended with their origin."""
+    current: dict[str, int] = {}
+    for chunk in chunks(origin_id(hold.origin) for hold in holds):
+        query = select(origins.c.origin, origins.c.fence).where(origins.c.id.in_(chunk))
+        current.update((row.origin, row.fence) for row in connection.execute(query))
+    return {hold for hold in holds if current.get(hold.origin) != hold.fence}
 
 
 def resting_origins(connection: Connection, names: Sequence[str], now: datetime) -> set[str]:

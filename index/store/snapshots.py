@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, Select, select
 
-from index.store.engines import chunks, insert_new_rows
+from index.store.engines import chunks, insert_new_rows, update_rows
 from index.store.tables import snapshots
+from index.strict_json import digest as digest_of
 
 _LEVEL = 3
 
@@ -25,13 +26,21 @@ class NewSnapshot:
 
 
 def put_snapshots(connection: Connection, bodies: Sequence[NewSnapshot]) -> int:
-    """Store bodies that aren't there yet; gives their number."""
+    """Store bodies that aren't there yet; gives their number. A stored body that is damaged is put right."""
     wanted = {item.digest: item for item in bodies}
-    for chunk in chunks(list(wanted)):
-        for known in connection.execute(select(snapshots.c.digest).where(snapshots.c.digest.in_(chunk))).scalars():
-            del wanted[known]
+    known = [row for chunk in chunks(list(wanted)) for row in _stored(connection, chunk)]
+    damaged = [_row(wanted[row.digest]) for row in known if _unpack(row) is None]
+    update_rows(connection, snapshots, damaged, key="digest")
+    for row in known:
+        del wanted[row.digest]
     insert_new_rows(connection, snapshots, [_row(item) for item in wanted.values()])
     return len(wanted)
+
+
+def _stored(connection: Connection, digests: Sequence[str]) -> list[Row[Any]]:
+    columns = (snapshots.c.digest, snapshots.c.codec, snapshots.c.body)
+    query: Select[Any] = select(*columns).where(snapshots.c.digest.in_(digests))
+    return list(connection.execute(query))
 
 
 def _row(item: NewSnapshot) -> dict[str, Any]:
@@ -49,13 +58,14 @@ def _row(item: NewSnapshot) -> dict[str, Any]:
 
 
 def load_snapshot(connection: Connection, digest: str) -> bytes | None:
-    """Give a stored body; None when it is not there or cannot be unpacked."""
-    row = connection.execute(select(snapshots.c.codec, snapshots.c.body).where(snapshots.c.digest == digest)).first()
-    if row is None:
-        return None
-    if row.codec == "plain":
-        return bytes(row.body)
+    """Give a stored body; None when it is not there or damaged."""
+    rows = _stored(connection, [digest])
+    return _unpack(rows[0]) if rows else None
+
+
+def _unpack(row: Row[Any]) -> bytes | None:
     try:
-        return zlib.decompress(row.body)
+        body = bytes(row.body) if row.codec == "plain" else zlib.decompress(row.body)
     except zlib.error:
         return None
+    return body if digest_of(body) == row.digest else None

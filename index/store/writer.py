@@ -24,7 +24,7 @@ from index.store.documents import (
     put_leads,
 )
 from index.store.entries import NewReading, apply_readings, take_away, withdraw
-from index.store.frontier import Settlement, settle_origins
+from index.store.frontier import Hold, Settlement, lost_holds, settle_origins
 from index.store.listings import lock_listings
 from index.store.snapshots import NewSnapshot, put_snapshots
 
@@ -34,9 +34,10 @@ _MOST_UNITS = 500
 
 @dataclass(frozen=True, slots=True)
 class RecordVisit:
-    """One look at a document."""
+    """One look at a document, by whoever holds the claim."""
 
     visit: DocumentVisit
+    hold: Hold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class RecordLeads:
     url: str
     leads: tuple[FollowedLead, ...]
     at: datetime
+    hold: Hold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,7 @@ class Writer:
 def write_units(connection: Connection, units: Sequence[Unit]) -> Tally:
     """Write units, those of one kind together; what concerns one document keeps its order."""
     tally = Tally(transactions=1)
+    units = _still_claimed(connection, units)
     if any(unit.visit.reading or unit.visit.taken_away for unit in units if isinstance(unit, RecordVisit)):
         lock_listings(connection)
     for visits in _rounds([unit.visit for unit in units if isinstance(unit, RecordVisit)]):
@@ -161,6 +164,16 @@ def write_units(connection: Connection, units: Sequence[Unit]) -> Tally:
     _take_leads(connection, leads, (), tally)
     settle_origins(connection, [unit.settlement for unit in units if isinstance(unit, SettleVisit)])
     return tally
+
+
+def _still_claimed(connection: Connection, units: Sequence[Unit]) -> Sequence[Unit]:
+    """Leave out what was found under claims that are somebody else's by now, or whose origin was removed meanwhile."""
+    held = {unit.hold for unit in units if not isinstance(unit, SettleVisit) and unit.hold is not None}
+    lost = lost_holds(connection, held)
+    if not lost:
+        return units
+    _log.warning("store.claims_lost", origins=sorted(hold.origin for hold in lost))
+    return [unit for unit in units if isinstance(unit, SettleVisit) or unit.hold not in lost]
 
 
 def _rounds(visits: Sequence[DocumentVisit]) -> list[list[DocumentVisit]]:

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, func, select, update
 from index.documents import Outcome
 from index.store import search as store
 from index.store.inspect import last_fetch, listing_row, sources_of
+from index.store.snapshots import load_snapshot
 from index.store.tables import changes, documents, entries, fetches, leads, snapshots
 from tests.conftest import OpenCrawl
 from tests.fakes.clock import FakeClock
@@ -783,6 +784,24 @@ async def test_a_lost_snapshot_is_fetched_again(web: FakeWeb, open_crawl: OpenCr
         await crawl.run()
         assert acme.requests(ARD)[-1].status == 200
         assert await crawl.database.read(snapshot_count) == 1
+        assert len(await crawl.changes()) == 1
+
+
+async def test_a_damaged_snapshot_is_put_right_when_it_is_needed(web: FakeWeb, open_crawl: OpenCrawl) -> None:
+    acme = web.site("acme")
+    acme.manifest(entry("echo"))
+    async with open_crawl(acme) as crawl:
+        await crawl.run()
+        (name,) = await crawl.database.read(lambda connection: connection.execute(select(snapshots.c.digest)).scalars())
+        whole = await crawl.database.read(load_snapshot, name)
+        await crawl.database.write(lambda connection: connection.execute(snapshots.update().values(body=b"damaged")))
+        await crawl.database.write(
+            lambda connection: connection.execute(documents.update().values(applied_digest=None))
+        )
+        assert await crawl.database.read(load_snapshot, name) is None
+        await crawl.run()
+        assert [seen.status for seen in acme.requests(ARD)] == [200, 304, 200], "a copy that cannot be read is none"
+        assert await crawl.database.read(load_snapshot, name) == whole
         assert len(await crawl.changes()) == 1
 
 

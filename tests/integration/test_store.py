@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import aiohttp.web
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -256,6 +257,33 @@ async def test_a_cancelled_visit_gives_its_claim_back_and_the_origin_stays_due(
         (again,) = await crawl.crew.claim(1)
         assert again.fence > claim.fence
         never.set()
+
+
+async def test_what_a_visit_still_brings_when_its_origin_was_removed_is_not_taken(
+    web: FakeWeb, open_crawl: OpenCrawl
+) -> None:
+    acme = web.site("acme")
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: Any) -> Any:
+        asked.set()
+        await go_on.wait()
+        return aiohttp.web.json_response({"specVersion": "1.0", "entries": [entry("echo")]})
+
+    acme.handle(ARD, wait)
+    async with open_crawl(acme) as crawl:
+        (claim,) = await crawl.crew.claim(1)
+        visit = asyncio.create_task(crawl.crew.visit(claim))
+        await asked.wait()
+        await crawl.crew.remove_origins([acme.origin])
+        go_on.set()
+        with capture_logs() as logs:
+            await visit
+        assert [acme.origin] in [event["origins"] for event in logs if event["event"] == "store.claims_lost"]
+        assert await crawl.identifiers() == []
+        row = await crawl.database.read(origin_row, acme.origin)
+        assert row is not None
+        assert (row.active, row.claimed_by, row.visits) == (False, None, 0)
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
