@@ -236,6 +236,8 @@ def parse_list_filter(text: str | None) -> tuple[ListClause, ...]:
         if joint is None:
             raise InvalidArgument(f"filter: expected AND instead of {_token(text, position)}")
         position = joint.end()
+        if not text[position:].strip():
+            raise InvalidArgument("filter: expected a field after AND instead of the end")
 
 
 def _clause(text: str, position: int) -> tuple[ListClause, int]:
