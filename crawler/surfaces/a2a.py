@@ -4,48 +4,32 @@ The shape decides what a card is, its labels only confirm it. The raw text stays
 serves search, filters and comparison, and no card is ever rebuilt from it.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crawler.surfaces.a2a_versions import SCHEMES_1_0, camel_case, check_members, major_minor, tell_shape
 from crawler.surfaces.members import Notes, flag, mapping, objects, text, texts, without_none
 from crawler.surfaces.recognise import Kind
 from index.records import Problem, pointer_step
+from index.urls import BadUrl, parse_url
 
 CARD_PATH = "/.well-known/agent-card.json"
 LEGACY_PATH = "/.well-known/agent.json"
 VERSION_HEADER = {"A2A-Version": "1.0"}
 DEFAULT_BINDING = "JSONRPC"
 _BEFORE_VERSIONS = "0.3"  # an interface without a version speaks this one (A2A 3.6.2)
-_REQUIRED_TEXTS = ("description", "version")
-_SNAKE_CASE = {
-    "supported_interfaces": "supportedInterfaces",
-    "default_input_modes": "defaultInputModes",
-    "default_output_modes": "defaultOutputModes",
-    "security_schemes": "securitySchemes",
-    "documentation_url": "documentationUrl",
-    "icon_url": "iconUrl",
-    "protocol_version": "protocolVersion",
-    "preferred_transport": "preferredTransport",
-    "additional_interfaces": "additionalInterfaces",
-}
-_SCHEMES_1_0 = {
-    "apiKeySecurityScheme": "apiKey",
-    "httpAuthSecurityScheme": "http",
-    "oauth2SecurityScheme": "oauth2",
-    "openIdConnectSecurityScheme": "openIdConnect",
-    "mtlsSecurityScheme": "mutualTLS",
-}
-_MAJOR_MINOR = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.[0-9A-Za-z.+-]*)?")
+_VERSION_OF_SHAPE = {"0.1": "0.1", "0.2": "0.2", "0.2.4": "0.2", "0.3": "0.3"}
+_HTTP_BINDINGS = frozenset({"JSONRPC", "HTTP+JSON"})
+_OLD_SCHEMES = frozenset(SCHEMES_1_0.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
     """A card in the form of 1.0, with what it was before.
 
-    `shape` is `1.0`, `hybrid`, `0.3`, `0.2.4`, `0.2`, `0.1` or `unversioned`; `legacy_interfaces` are those of a
-    hybrid's old block.
+    `shape` is `1.0`, `hybrid`, `0.3`, `0.2.4` (and later), `0.2`, `0.1`, `0.x` where nothing tells which of those, or
+    `unversioned` where nothing tells at all; `legacy_interfaces` are those of a hybrid's old block.
     """
 
     kind: Kind
@@ -59,11 +43,15 @@ class Card:
 def read_card(value: Mapping[str, Any]) -> Card:
     """Read a card of any version."""
     notes = Notes("a2a")
-    value = _camel_case(value, notes)
-    shape = _shape(value, notes)
-    legacy = _legacy_interfaces(value, notes)
-    interfaces = _interfaces(value, notes) if shape in ("1.0", "hybrid") else legacy
-    capabilities = mapping(value, "capabilities", "", notes)
+    value = camel_case(value, "", notes)
+    shape = tell_shape(value, notes)
+    legacy = _legacy_interfaces(value, shape, notes)
+    interfaces = _interfaces(value, notes)
+    if shape == "hybrid":
+        _compare_blocks(legacy, interfaces, notes)
+    elif shape != "1.0":
+        interfaces = legacy
+    capabilities = camel_case(mapping(value, "capabilities", "", notes), "/capabilities", notes)
     normal = without_none(
         {
             "name": text(value, "name", "", notes),
@@ -82,108 +70,101 @@ def read_card(value: Mapping[str, Any]) -> Card:
             "signatures": _signatures(value, notes),
         }
     )
-    _check(value, normal, shape, notes)
+    if not interfaces:
+        notes.error("no_interface", "", "the card names no interface that could be called", "A2A 4.4.1")
+    check_members(value, shape, notes)
     return Card(
         kind=Kind.A2A_CARD,
         shape=shape,
-        versions=_versions(value, interfaces),
+        versions=_versions(value, shape, [*interfaces, *legacy]),
         normal=normal,
         legacy_interfaces=tuple(legacy) if shape == "hybrid" else (),
         problems=tuple(notes.problems),
     )
 
 
-def _camel_case(value: Mapping[str, Any], notes: Notes) -> Mapping[str, Any]:
-    """Read the names that ProtoJSON also allows (A2A 1.0, ProtoJSON)."""
-    renamed = {
-        _SNAKE_CASE[name]: member
-        for name, member in value.items()
-        if name in _SNAKE_CASE and _SNAKE_CASE[name] not in value
-    }
-    for name in value:
-        if name in _SNAKE_CASE:
-            notes.warn("snake_case", pointer_step(name), f"{name} should be written {_SNAKE_CASE[name]}", "ProtoJSON")
-    return {**value, **renamed} if renamed else value
-
-
-def _shape(value: Mapping[str, Any], notes: Notes) -> str:
-    """Tell the version by the members it brought, oldest last."""
-    label = value.get("protocolVersion")
-    if isinstance(value.get("supportedInterfaces"), list):
-        if isinstance(value.get("url"), str):
-            notes.info("hybrid", "/url", "a card of 1.0 that carries the older form beside it", "A2A 8.3.2")
-            return "hybrid"
-        return "1.0"
-    if not isinstance(value.get("url"), str):
-        return "unversioned"
-    match = _MAJOR_MINOR.fullmatch(label) if isinstance(label, str) else None
-    if match is not None:
-        if int(match[1]) >= 1:
-            notes.warn("version_label", "/protocolVersion", "a card of 1.0 lists supportedInterfaces", "A2A 8.3.1")
-            return "0.3"
-        return f"0.{match[2]}" if match[2] != "2" else "0.2.4"
-    skills = value.get("skills")
-    secured = isinstance(skills, list) and any(isinstance(skill, Mapping) and "security" in skill for skill in skills)
-    if "signatures" in value or secured:
-        return "0.3"
-    if "preferredTransport" in value or "additionalInterfaces" in value:
-        return "0.2.4"
-    if "securitySchemes" in value or "security" in value:
-        return "0.2"
-    return "0.1" if "authentication" in value else "unversioned"
-
-
 def _interfaces(value: Mapping[str, Any], notes: Notes) -> list[dict[str, str]]:
     found = []
     for place, item in objects(value, "supportedInterfaces", "", notes):
-        url = text(item, "url", place, notes)
-        if not url:
-            notes.error("interface_url", place, "an interface needs its url", "A2A 4.4.6")
-            continue
-        binding = text(item, "protocolBinding", place, notes) or text(item, "transport", place, notes)
-        if not binding:
-            notes.warn(
-                "interface_binding", place, f"without a protocolBinding it is read as {DEFAULT_BINDING}", "A2A 4.4.6"
-            )
-        version = text(item, "protocolVersion", place, notes)
-        if not version:
-            notes.warn("interface_version", place, f"without a version it speaks {_BEFORE_VERSIONS}", "A2A 3.6.2")
-        found.append(
-            without_none(
-                {
-                    "url": url,
-                    "protocolBinding": binding or DEFAULT_BINDING,
-                    "protocolVersion": version or _BEFORE_VERSIONS,
-                    "tenant": text(item, "tenant", place, notes) or None,
-                }
-            )
-        )
+        interface = _interface(camel_case(item, place, notes), place, notes)
+        if interface is not None:
+            found.append(interface)
+    found = _without_repeats(found)
     if found and all(item["protocolVersion"].startswith("0.") for item in found):
         notes.warn("version_label", "/supportedInterfaces", "a list of 1.0 whose interfaces all speak 0.x", "A2A 8.3.1")
     return found
 
 
-def _legacy_interfaces(value: Mapping[str, Any], notes: Notes) -> list[dict[str, str]]:
+def _interface(item: Mapping[str, Any], place: str, notes: Notes) -> dict[str, str] | None:
+    url = (text(item, "url", place, notes) or "").strip()
+    if not url:
+        notes.warn("interface_url", place, "an interface needs its url; it is left out", "A2A 4.4.6")
+        return None
+    binding = text(item, "protocolBinding", place, notes) or text(item, "transport", place, notes)
+    if not binding:
+        notes.warn(
+            "interface_binding", place, f"without a protocolBinding it is read as {DEFAULT_BINDING}", "A2A 4.4.6"
+        )
+    version = text(item, "protocolVersion", place, notes)
+    if not version:
+        notes.warn("interface_version", place, f"without a version it speaks {_BEFORE_VERSIONS}", "A2A 3.6.2")
+    interface = {
+        "url": url,
+        "protocolBinding": binding or DEFAULT_BINDING,
+        "protocolVersion": version or _BEFORE_VERSIONS,
+        "tenant": text(item, "tenant", place, notes) or None,
+    }
+    _check_address(url, interface["protocolBinding"], place + "/url", notes)
+    return without_none(interface)
+
+
+def _check_address(url: str, binding: str | None, pointer: str, notes: Notes) -> None:
+    """Name an address that no client of its binding could use; gRPC has host and port, other bindings are open."""
+    if binding not in _HTTP_BINDINGS:
+        return
+    try:
+        parse_url(url)
+    except BadUrl as error:
+        notes.warn("interface_address", pointer, f"expected {error}", "A2A 4.4.6")
+
+
+def _legacy_interfaces(value: Mapping[str, Any], shape: str, notes: Notes) -> list[dict[str, str]]:
     """Map the address members of 0.x to a list, order kept, repeats dropped (A2A 8.3.2)."""
-    url = value.get("url")
-    if not isinstance(url, str):
+    url = (text(value, "url", "", notes) or "").strip()
+    if not url:
         return []
-    label = value.get("protocolVersion")
-    version = label if isinstance(label, str) else _BEFORE_VERSIONS
-    preferred = value.get("preferredTransport")
-    found = [
-        {
-            "url": url,
-            "protocolBinding": preferred if isinstance(preferred, str) and preferred else DEFAULT_BINDING,
-            "protocolVersion": version,
-        }
-    ]
-    for place, item in objects(value, "additionalInterfaces", "", notes):
-        address = text(item, "url", place, notes)
-        binding = text(item, "transport", place, notes) or text(item, "protocolBinding", place, notes)
-        if address:
-            found.append({"url": address, "protocolBinding": binding or DEFAULT_BINDING, "protocolVersion": version})
-    return [item for index, item in enumerate(found) if item not in found[:index]]
+    version = text(value, "protocolVersion", "", notes) or _VERSION_OF_SHAPE.get(shape, _BEFORE_VERSIONS)
+    binding = text(value, "preferredTransport", "", notes) or DEFAULT_BINDING
+    _check_address(url, binding, "/url", notes)
+    found = [{"url": url, "protocolBinding": binding, "protocolVersion": version}]
+    for place, further in objects(value, "additionalInterfaces", "", notes):
+        item = camel_case(further, place, notes)
+        address = (text(item, "url", place, notes) or "").strip()
+        if not address:
+            notes.warn("interface_url", place, "an interface needs its url; it is left out", "A2A 0.3 5.5.5")
+            continue
+        transport = text(item, "transport", place, notes) or text(item, "protocolBinding", place, notes)
+        if not transport:
+            message = f"without a transport it is read as {DEFAULT_BINDING}"
+            notes.warn("interface_binding", place, message, "A2A 0.3 5.5.5")
+        _check_address(address, transport or DEFAULT_BINDING, place + "/url", notes)
+        found.append({"url": address, "protocolBinding": transport or DEFAULT_BINDING, "protocolVersion": version})
+    return _without_repeats(found)
+
+
+def _without_repeats(interfaces: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    found: dict[tuple[tuple[str, str], ...], dict[str, str]] = {}
+    for item in interfaces:
+        found.setdefault(tuple(item.items()), item)
+    return list(found.values())
+
+
+def _compare_blocks(legacy: Sequence[Mapping[str, str]], listed: Sequence[Mapping[str, str]], notes: Notes) -> None:
+    """Name a hybrid whose older clients are sent where no newer client is."""
+    addresses = {item["url"] for item in listed}
+    if listed and any(item["url"] not in addresses for item in legacy):
+        message = "the older form names an address that supportedInterfaces does not"
+        notes.warn("hybrid_differs", "/url", message, "A2A 8.3.2")
 
 
 def _provider(value: Mapping[str, Any], notes: Notes) -> dict[str, Any] | None:
@@ -219,19 +200,25 @@ def _schemes(value: Mapping[str, Any], notes: Notes) -> dict[str, Any] | None:
     schemes = {}
     for name, scheme in mapping(value, "securitySchemes", "", notes).items():
         place = "/securitySchemes" + pointer_step(name)
-        if not isinstance(scheme, Mapping):
+        if isinstance(scheme, Mapping):
+            schemes[name] = _scheme(camel_case(scheme, place, notes), place, notes)
+        else:
             notes.warn("wrong_type", place, "a security scheme must be an object; it is left out")
-            continue
-        wrapped = next((member for member in _SCHEMES_1_0 if isinstance(scheme.get(member), Mapping)), None)
-        kind = _SCHEMES_1_0[wrapped] if wrapped else scheme.get("type")
-        members = dict(scheme[wrapped] if wrapped else scheme)
-        members.pop("type", None)
-        if "in" in members:
-            members["location"] = members.pop("in")
-        if not isinstance(kind, str):
-            notes.warn("scheme_kind", place, "the kind of the security scheme is not known", "A2A 4.5")
-        schemes[name] = {"kind": kind if isinstance(kind, str) else "unknown", **members}
     return schemes or None
+
+
+def _scheme(scheme: Mapping[str, Any], place: str, notes: Notes) -> dict[str, Any]:
+    wrapped = [member for member in SCHEMES_1_0 if isinstance(scheme.get(member), Mapping)]
+    if len(wrapped) > 1:
+        notes.warn("scheme_kind", place, "a security scheme has one kind; the first counts", "A2A 4.5")
+    kind = SCHEMES_1_0[wrapped[0]] if wrapped else scheme.get("type")
+    members = dict(camel_case(scheme[wrapped[0]], place + pointer_step(wrapped[0]), notes) if wrapped else scheme)
+    members.pop("type", None)
+    if "in" in members:
+        members["location"] = members.pop("in")
+    if kind not in _OLD_SCHEMES:
+        notes.warn("scheme_kind", place, "the kind of the security scheme is not known", "A2A 4.5")
+    return {**members, "kind": kind if isinstance(kind, str) else "unknown"}
 
 
 def _requirements(value: Mapping[str, Any], pointer: str, notes: Notes) -> list[dict[str, list[str]]] | None:
@@ -253,7 +240,8 @@ def _requirements(value: Mapping[str, Any], pointer: str, notes: Notes) -> list[
 
 def _skills(value: Mapping[str, Any], notes: Notes) -> list[dict[str, Any]]:
     skills, seen = [], set()
-    for place, item in objects(value, "skills", "", notes):
+    for place, skill in objects(value, "skills", "", notes):
+        item = camel_case(skill, place, notes)
         identifier = text(item, "id", place, notes) or text(item, "name", place, notes)
         if not identifier:
             notes.warn("skill_id", place, "a skill needs an id; it is left out", "A2A 4.4.5")
@@ -281,39 +269,22 @@ def _skills(value: Mapping[str, Any], notes: Notes) -> list[dict[str, Any]]:
 
 def _signatures(value: Mapping[str, Any], notes: Notes) -> list[dict[str, Any]] | None:
     found = [
-        without_none({name: item.get(name) for name in ("protected", "signature", "header")})
-        for _, item in objects(value, "signatures", "", notes)
+        without_none(
+            {
+                "protected": text(item, "protected", place, notes),
+                "signature": text(item, "signature", place, notes),
+                "header": mapping(item, "header", place, notes) or None,
+            }
+        )
+        for place, item in objects(value, "signatures", "", notes)
     ]
     return found or None
 
 
-def _check(value: Mapping[str, Any], normal: Mapping[str, Any], shape: str, notes: Notes) -> None:
-    """Name what the card's version requires and it does not have (A2A 4.4.1, 5.7)."""
-    for name in _REQUIRED_TEXTS:
-        if not normal.get(name):
-            notes.warn("missing", pointer_step(name), f"{name} is required", "A2A 4.4.1")
-    if not normal["supportedInterfaces"]:
-        notes.error("no_interface", "", "the card names no interface that could be called", "A2A 4.4.1")
-    for name in ("skills", "defaultInputModes", "defaultOutputModes"):
-        if name not in value:
-            notes.warn("missing", pointer_step(name), f"{name} is required", "A2A 4.4.1")
-        elif not normal[name]:
-            notes.warn("empty", pointer_step(name), f"{name} should not be empty", "A2A 5.7")
-    if "capabilities" not in value:
-        notes.warn("missing", "/capabilities", "capabilities is required", "A2A 4.4.1")
-    if shape == "0.3" and "preferredTransport" not in value:
-        notes.info("transport_default", "/preferredTransport", f"read as {DEFAULT_BINDING}", "A2A 0.3 5.6.1")
-
-
-def _versions(value: Mapping[str, Any], interfaces: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+def _versions(value: Mapping[str, Any], shape: str, interfaces: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """Give the versions that the interfaces speak; without any, what the label or the shape says."""
     label = value.get("protocolVersion")
     stated = [item["protocolVersion"] for item in interfaces]
-    if not stated and isinstance(label, str):
-        stated = [label]
+    if not stated:
+        stated = [label] if isinstance(label, str) and label else [shape] if shape == "1.0" else []
     return tuple(dict.fromkeys(major_minor(version) for version in stated))
-
-
-def major_minor(version: str) -> str:
-    """Cut a protocol version to what counts: patch numbers do not (A2A 3.6)."""
-    match = _MAJOR_MINOR.fullmatch(version)
-    return f"{match[1]}.{match[2]}" if match else version

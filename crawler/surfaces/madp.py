@@ -4,17 +4,17 @@ Only what the specification's page states is checked; a trust anchor is reported
 called verified.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from crawler.surfaces.members import Notes
-from crawler.surfaces.recognise import is_a2a_card, is_madp_agent
-from index.identity import media_type
+from crawler.surfaces.recognise import MADP_PROTOCOL, is_a2a_card
+from index.identity import is_domain, media_type
 from index.records import Problem
-from index.urls import BadUrl, origin_of, parse_url, resolve
+from index.urls import BadUrl, host_of, origin_of, parse_url, resolve
 
 AGENT_PATH = "/.well-known/agent.json"
 DISCOVERY_PATH = "/.well-known/agent-discovery.json"
@@ -22,8 +22,9 @@ CONSTELLATION_PATH = "/.well-known/constellation.json"
 MAX_HOPS = 3
 _NEXT_MEMBERS = ("trust_anchor", "parent", "resolver", "next")
 _MEMBER_URL_NAMES = ("url", "agent", "origin", "domain", "href", "endpoint")
+_NO_MEMBERS = ("icon", "logo", "image", "documentation", "docs")
 _MOST_MEMBERS = 500
-_DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*")
+_MOST_NODES = 10_000
 
 
 class Level(StrEnum):
@@ -75,13 +76,13 @@ def _checks(agent: Any, discovery: Any, constellation: Any) -> Iterator[tuple[st
     found = agent if isinstance(agent, Mapping) else {}
     capabilities = found.get("capabilities")
     yield "A1", isinstance(agent, Mapping)
-    yield "A2", is_madp_agent(found)
+    yield "A2", _names_protocol(found.get("protocol"))
     yield "A3", _non_empty_texts(capabilities)
     yield "AA1", _absolute_https(found.get("trust_anchor")) is not None
     yield "AA2", _states_rate(found.get("rate_limits"))
     entry_points = discovery if isinstance(discovery, Mapping) else {}
     yield "AAA1", isinstance(discovery, Mapping)
-    yield "AAA2", isinstance(constellation, Mapping) or any("constellation" in name for name in entry_points)
+    yield "AAA2", isinstance(constellation, Mapping) or _points_to_constellation(entry_points)
     yield (
         "AAA3",
         all(
@@ -91,36 +92,62 @@ def _checks(agent: Any, discovery: Any, constellation: Any) -> Iterator[tuple[st
     )
 
 
+def _names_protocol(value: Any) -> bool:
+    return isinstance(value, str) and MADP_PROTOCOL.fullmatch(value) is not None
+
+
+def _points_to_constellation(entry_points: Mapping[str, Any]) -> bool:
+    """Look for a member that names a constellation: a URL, a list or an object that holds something."""
+    for name, member in entry_points.items():
+        if "constellation" not in name.lower():
+            continue
+        if isinstance(member, list | Mapping) and member:
+            return True
+        if isinstance(member, str) and (member.startswith("/") or _absolute(member) is not None):
+            return True
+    return False
+
+
 def _non_empty_texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(item, str) and item for item in value)
+    return isinstance(value, list) and bool(value) and all(isinstance(item, str) and item.strip() for item in value)
 
 
 def _states_rate(value: Any) -> bool:
     if not isinstance(value, Mapping) or not value:
         return False
-    rate = value.get("requests_per_minute", 1)
-    return isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0
+    return "requests_per_minute" not in value or _positive(value["requests_per_minute"]) is not None
+
+
+def _positive(value: Any) -> float | None:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _media_types(value: Any) -> bool:
     return _non_empty_texts(value) and all(media_type(item) is not None for item in value)
 
 
-def _absolute_https(value: Any) -> str | None:
+def _absolute(value: Any) -> str | None:
     try:
-        url = parse_url(value) if isinstance(value, str) else None
+        return str(parse_url(value)) if isinstance(value, str) else None
     except BadUrl:
         return None
-    return str(url) if url is not None and url.scheme == "https" else None
+
+
+def _absolute_https(value: Any) -> str | None:
+    url = _absolute(value)
+    return url if url is not None and url.startswith("https://") else None
 
 
 def requests_per_minute(agent: Mapping[str, Any]) -> float | None:
     """Give the request rate that a publisher allows, which bounds our own."""
     limits = agent.get("rate_limits")
-    rate = limits.get("requests_per_minute") if isinstance(limits, Mapping) else None
-    if isinstance(rate, int | float) and not isinstance(rate, bool) and rate > 0:
-        return float(rate)
-    return None
+    return _positive(limits.get("requests_per_minute")) if isinstance(limits, Mapping) else None
 
 
 def read_agent(value: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -128,12 +155,17 @@ def read_agent(value: Mapping[str, Any]) -> tuple[Problem, ...]:
     notes = Notes("madp")
     if is_a2a_card(value):
         notes.warn("two_shapes", "", "the document is an agent file and an A2A card at once; it is read as both")
+    if not _names_protocol(value.get("protocol")):
+        notes.warn("protocol", "/protocol", "expected agent-seo/ and a version number")
     if not _non_empty_texts(value.get("capabilities")):
         notes.warn("capabilities", "/capabilities", "expected a list of names")
     if "trust_anchor" in value and _absolute_https(value["trust_anchor"]) is None:
         notes.warn("trust_anchor", "/trust_anchor", "expected an absolute https URL")
     if "rate_limits" in value and not _states_rate(value["rate_limits"]):
         notes.warn("rate_limits", "/rate_limits", "expected an object with a positive rate")
+    for name in ("input_formats", "output_formats"):
+        if name in value and not _media_types(value[name]):
+            notes.warn("formats", f"/{name}", "expected a list of media types")
     return tuple(notes.problems)
 
 
@@ -158,54 +190,51 @@ def next_anchor(document: Any, url: str) -> str | None:
 
 def lists_domain(document: Any, origin: str) -> bool:
     """Tell whether a document names an origin, or its host, as a value anywhere in it."""
-    host = origin.partition("://")[2].partition(":")[0]
+    names = (origin, host_of(origin))
     stack, seen = [document], 0
-    while stack and seen < 10_000:
+    while stack and seen < _MOST_NODES:
         node = stack.pop()
         seen += 1
         if isinstance(node, Mapping):
             stack.extend(node.values())
         elif isinstance(node, list):
             stack.extend(node)
-        elif isinstance(node, str) and (node.rstrip("/") in (origin, host) or _origin_or_none(node) == origin):
+        elif isinstance(node, str) and (node.strip().rstrip("/").lower() in names or _origin_or_none(node) == origin):
             return True
     return False
 
 
 def _origin_or_none(text: str) -> str | None:
-    if "://" not in text:
-        return None
-    try:
-        return origin_of(str(parse_url(text)))
-    except BadUrl:
-        return None
+    url = _absolute(text) if "://" in text else None
+    return origin_of(url) if url is not None else None
 
 
 def constellation_members(document: Any, url: str) -> list[str]:
-    """Give the addresses of the members that a constellation names, as URLs; bare domains as https origins."""
+    """Give the addresses of the members that a constellation names, in its order; bare domains as https origins."""
     found: dict[str, None] = {}
-    stack: list[Any] = [document]
+    stack: list[tuple[str, Any]] = [("url", document)]
     while stack and len(found) < _MOST_MEMBERS:
-        node = stack.pop()
+        name, node = stack.pop()
         if isinstance(node, Mapping):
-            for name, member in node.items():
-                if isinstance(member, str) and (name in _MEMBER_URL_NAMES or name.endswith(("_url", "Url"))):
-                    _take_member(member, url, found)
-                elif isinstance(member, Mapping | list):
-                    stack.append(member)
-        elif isinstance(node, Sequence) and not isinstance(node, str):
-            for member in node:
-                if isinstance(member, str):
-                    _take_member(member, url, found)
-                else:
-                    stack.append(member)
+            stack.extend((key, node[key]) for key in reversed(list(node)))
+        elif isinstance(node, list):
+            # What a list holds is a member, whatever the list is called.
+            stack.extend(("url", item) for item in reversed(node))
+        elif isinstance(node, str) and _names_member(name):
+            _take_member(node, url, found)
     return list(found)
+
+
+def _names_member(name: str) -> bool:
+    if name in _MEMBER_URL_NAMES:
+        return True
+    return name.endswith(("_url", "Url")) and not name.lower().startswith(_NO_MEMBERS)
 
 
 def _take_member(text: str, url: str, found: dict[str, None]) -> None:
     try:
-        if _DOMAIN.fullmatch(text.lower()):
-            found[f"https://{text.lower()}/"] = None
+        if is_domain(text):
+            found[resolve(url, f"https://{text}/")] = None
         elif "://" in text or text.startswith("/"):
             found[resolve(url, text)] = None
     except BadUrl:
