@@ -1,0 +1,202 @@
+"""What the normal form of a live document offers, and when two of its values say the same. Pure.
+
+Forms come from foreign documents of every version, so each reading tolerates whatever stands in a member's place.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from index.identity import version_key
+from index.text import fold
+from index.trust import Relation, registrable_domain, relation
+from index.urls import BadUrl, canonical_url, host_of, resolve
+
+_WORD = re.compile(r"[^\W_]+")
+_FIGURE = re.compile(r"(?<!\S)[(~+-]?[0-9][0-9.,:/%-]*[kKmM]?[).,;:!?]?(?!\S)")
+_MAJOR_MINOR = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.[0-9A-Za-z.+-]*)?")
+# A binding that older server cards shorten.
+_BINDINGS = {"http": "streamablehttp"}
+_MOST = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the document says that it can be called, and what is spoken there."""
+
+    pointer: str
+    url: str
+    binding: str
+    versions: tuple[str, ...]
+
+
+def text(form: Mapping[str, Any], name: str) -> str | None:
+    """Read a text member; what is no text counts as absent."""
+    found = form.get(name)
+    return found if isinstance(found, str) else None
+
+
+def texts(value: Any) -> list[tuple[int, str]]:
+    """Read the texts of a list with their places."""
+    found = value[:_MOST] if isinstance(value, list) else []
+    return [(index, item) for index, item in enumerate(found) if isinstance(item, str)]
+
+
+def objects(value: Any) -> list[tuple[int, Mapping[str, Any]]]:
+    """Read the objects of a list with their places."""
+    found = value[:_MOST] if isinstance(value, list) else []
+    return [(index, item) for index, item in enumerate(found) if isinstance(item, Mapping)]
+
+
+def names_of(form: Mapping[str, Any]) -> tuple[str | None, set[str]]:
+    """Give the names of what can be asked for, with the member that lists them; None when nothing is listed."""
+    if isinstance(form.get("skills"), list):
+        skills = [item for _, item in objects(form["skills"])]
+        return "/skills", {name for skill in skills for name in (text(skill, "id"), text(skill, "name")) if name}
+    if isinstance(form.get("tools"), list):
+        return "/tools", {name for _, tool in objects(form["tools"]) if (name := text(tool, "name"))}
+    if isinstance(form.get("capabilities"), list):
+        return "/capabilities", {name for _, name in texts(form["capabilities"])}
+    return None, set()
+
+
+def flags_of(form: Mapping[str, Any]) -> set[str]:
+    """Give the tokens of the protocol features that a card declares, its extensions among them."""
+    capabilities = form.get("capabilities")
+    if not isinstance(capabilities, Mapping):
+        return set()
+    flags = {token_of(name) for name, value in capabilities.items() if value is True and isinstance(name, str)}
+    uris = [text(item, "uri") for _, item in objects(capabilities.get("extensions"))]
+    return flags | {token_of(uri) for uri in uris if uri}
+
+
+def tags_of(form: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Give the tags of all skills, each with its pointer."""
+    return [
+        (f"/skills/{index}/tags/{place}", tag)
+        for index, skill in objects(form.get("skills"))
+        for place, tag in texts(skill.get("tags"))
+    ]
+
+
+def addresses(form: Mapping[str, Any], legacy: Sequence[Any] = ()) -> list[Address]:
+    """Give the addresses of a card, the preferred one first and those of a hybrid's older block last."""
+    return [
+        *_addresses("/supportedInterfaces", form.get("supportedInterfaces"), "protocolBinding"),
+        *_addresses("/remotes", form.get("remotes"), "type"),
+        *_addresses("", list(legacy), "protocolBinding"),
+    ]
+
+
+def _addresses(pointer: str, items: Any, binding: str) -> Iterator[Address]:
+    for index, item in objects(items):
+        url = text(item, "url")
+        if url:
+            one = text(item, "protocolVersion")
+            versions = [one] if one else [version for _, version in texts(item.get("supportedProtocolVersions"))]
+            place = f"{pointer}/{index}" if pointer else ""
+            yield Address(place, url, text(item, binding) or "", tuple(versions))
+
+
+def needs_credentials(form: Mapping[str, Any]) -> bool | None:
+    """Tell whether calls need credentials; None when the document leaves that open."""
+    for _, remote in objects(form.get("remotes")):
+        headers = remote.get("headers")
+        if isinstance(headers, Mapping) and any(
+            required is True and str(name).lower() == "authorization" for name, required in headers.items()
+        ):
+            return True
+    if isinstance(form.get("authRequired"), bool):
+        return bool(form["authRequired"])
+    alternatives = form.get("securityRequirements")
+    # An alternative without a scheme lets everybody in.
+    return True if isinstance(alternatives, list) and alternatives and all(alternatives) else None
+
+
+# --- when two values say the same -------------------------------------------------------------------------------------
+
+
+def token_of(name: str) -> str:
+    """Fold a name so that case, spacing and separators do not matter."""
+    folded = fold(name)
+    return "".join(_WORD.findall(folded)) or folded
+
+
+def binding_token(name: str) -> str:
+    """Fold the name of a binding or transport."""
+    token = token_of(name)
+    return _BINDINGS.get(token, token)
+
+
+def protocol_version(version: str) -> str:
+    """Cut a protocol version to what counts: patch numbers do not (A2A 3.6); dates stay whole."""
+    match = _MAJOR_MINOR.fullmatch(version.strip())
+    return f"{int(match[1])}.{int(match[2])}" if match else version.strip()
+
+
+def same_version(first: str, second: str) -> bool:
+    """Compare versions by what they say: `v1.2` is `1.2.0`, but builds of one version are two."""
+    one, other = first.strip(), second.strip()
+    if one == other:
+        return True
+    key = version_key(one)
+    return key[0] == 2 and key == version_key(other) and one.partition("+")[2] == other.partition("+")[2]
+
+
+def same_words(first: str, second: str) -> bool:
+    """Compare texts without regard to spacing."""
+    return first.split() == second.split()
+
+
+def same_but_figures(first: str, second: str) -> bool:
+    """Tell whether two texts differ in figures alone, as those with running counts do."""
+    return same_words(_FIGURE.sub("#", first), _FIGURE.sub("#", second))
+
+
+def reaches(offered: str, url: str) -> bool:
+    """Tell whether an offered address, which may be a template with variables, is the one stated."""
+    first, second = canonical(offered), canonical(url)
+    return first == second or _fits(offered.strip(), url.strip()) or _fits(url.strip(), offered.strip())
+
+
+def _fits(template: str, url: str) -> bool:
+    """Compare what is fixed at both ends of a template: a pattern of a stranger's making could take for ever."""
+    head, opening, rest = template.partition("{")
+    tail = rest.rpartition("}")[2]
+    return bool(opening) and len(url) >= len(head) + len(tail) and url.startswith(head) and url.endswith(tail)
+
+
+def absolute(reference: str, base: Any) -> str | None:
+    """Make a stated address absolute; None when there is nothing to resolve it against."""
+    reference = reference.strip()
+    if not reference.startswith("/"):
+        return reference
+    try:
+        return resolve(base, reference) if isinstance(base, str) and "://" in base else None
+    except BadUrl:
+        return None
+
+
+def canonical(url: str) -> str:
+    """Write an address in the form that equal ones share; what is no URL stays as it is."""
+    try:
+        return canonical_url(url)
+    except BadUrl:  # the host and port of gRPC
+        return url.strip()
+
+
+def host_named(url: Any) -> str:
+    """Name the host of an address, of a URL or of host and port; empty when there is none."""
+    if not isinstance(url, str) or "{" in url:
+        return ""
+    address = canonical(url)
+    return host_of(address) if "://" in address else address.partition(":")[0].lower()
+
+
+def are_related(publisher: str, host: str) -> bool:
+    """Tell whether a host is the publisher's, as far as names can tell."""
+    if relation(publisher, host) is not Relation.OTHER:
+        return True
+    domain = registrable_domain(publisher)
+    return domain is not None and domain == registrable_domain(host)
