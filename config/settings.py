@@ -119,6 +119,12 @@ def _identifier(value: str) -> str:
     return value
 
 
+def _namespace(value: str) -> str:
+    if not re.fullmatch(r"[a-z][a-z0-9+.-]*:\S*[#/:?]", value, re.ASCII):
+        raise ValueError('the IRI of a namespace, such as "https://vocabulary.example/ns#"')
+    return value
+
+
 Origin = Annotated[str, AfterValidator(_origin)]
 HostPattern = Annotated[str, AfterValidator(_host_pattern)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
@@ -307,6 +313,9 @@ class CrawlSettings(Section):
         int, Field(ge=1, le=16, description="Levels of nested catalogs, the first one included.")
     ] = 4
     max_documents: Annotated[int, Field(ge=1, le=10_000, description="Documents watched for one origin.")] = 64
+    max_artifacts: Annotated[
+        int, Field(ge=0, le=100_000, description="Cards and other artifacts watched for one origin.")
+    ] = 2_000
     list_private: Annotated[
         bool, Field(description="List the entries of manifests whose Cache-Control is `private`.")
     ] = False
@@ -337,6 +346,25 @@ class TrustSettings(Section):
         Literal["subdomain", "exact", "off"],
         Field(description="How the identity of a trust manifest must match the publisher."),
     ] = "subdomain"
+
+
+class OsdSettings(Section):
+    """Open Support Discovery: names that its texts leave open, so that the defaults are assumptions of ours."""
+
+    namespace: Annotated[
+        str, AfterValidator(_namespace), Field(description="IRI of the namespace with the prefix `osd:`.")
+    ] = "https://opensupportdiscovery.org/ns#"
+    contract_version: Annotated[
+        NonEmptyStr | None,
+        Field(
+            description="Contract version asked of registries; an answer that declares another one is discarded. "
+            "Unset: any.",
+            examples=["1.0"],
+        ),
+    ] = None
+    contract_version_member: Annotated[
+        NonEmptyStr, Field(description="Member of a registry's answer that declares its contract version.")
+    ] = "contractVersion"
 
 
 class SearchSettings(Section):
@@ -383,6 +411,7 @@ class Settings(BaseSettings):
     crawl: CrawlSettings = CrawlSettings()
     limits: LimitsSettings = LimitsSettings()
     trust: TrustSettings = TrustSettings()
+    osd: OsdSettings = OsdSettings()
     search: SearchSettings = SearchSettings()
     logging: LoggingSettings = LoggingSettings()
     peers: Annotated[tuple[PeerSettings, ...], Field(description="Other registries.")] = ()

@@ -11,6 +11,7 @@ from crawler.clock import Clock
 from crawler.fetch.client import FetchClient, Limits
 from crawler.fetch.limiter import Limiter
 from crawler.fetch.robots import RobotsPolicy
+from crawler.judge import JudgeRules
 from crawler.policy.addresses import AddressPolicy
 from crawler.policy.cadence import Range
 from crawler.policy.robots import PRODUCT_TOKEN
@@ -73,13 +74,16 @@ def make_policy(settings: Settings) -> VisitPolicy:
             min_delay=settings.politeness.min_delay,
             max_delay=settings.politeness.max_delay,
         ),
-        bounds=make_bounds(settings),
-        manifest_watch=manifest,
-        page_watch=page,
+        rules=JudgeRules(
+            bounds=make_bounds(settings),
+            manifest_watch=manifest,
+            page_watch=page,
+            page_size=settings.limits.page_size,
+            list_private=crawl.list_private,
+        ),
         manifest_size=settings.limits.manifest_size,
-        page_size=settings.limits.page_size,
         max_documents=crawl.max_documents,
-        list_private=crawl.list_private,
+        max_artifacts=crawl.max_artifacts,
     )
 
 

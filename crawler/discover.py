@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from crawler.policy.robots import RobotsRules
 from crawler.policy.scope import OriginRules
-from crawler.surfaces import ard
+from crawler.surfaces import a2a, ard, madp, mcp
 from crawler.surfaces.html import Page
 from crawler.surfaces.link_header import parse_link_header
 from index.documents import DocumentKind
@@ -15,7 +15,20 @@ from index.urls import BadUrl, resolve
 
 RELATIONS = frozenset({ard.RELATION, ard.PREDECESSOR_RELATION})
 # How documents are found that we look for by ourselves, whoever points to them or no longer does.
-PROBED = frozenset({Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH, Mechanism.IN_PAGE})
+PROBED = frozenset(
+    {
+        Mechanism.WELL_KNOWN,
+        Mechanism.PREDECESSOR_PATH,
+        Mechanism.IN_PAGE,
+        Mechanism.AGENT_CARD,
+        Mechanism.LEGACY_CARD,
+        Mechanism.SERVER_CARD,
+        Mechanism.AGENT_DISCOVERY,
+        Mechanism.CONSTELLATION,
+    }
+)
+# Whose places are tried one after the other.
+ROW_MECHANISMS = frozenset({Mechanism.AGENT_CARD, Mechanism.LEGACY_CARD, Mechanism.SERVER_CARD})
 ROBOTS_PATH = "/robots.txt"
 
 
@@ -41,6 +54,27 @@ def probes(rules: OriginRules) -> Iterator[Target]:
             yield Target(DocumentKind.PAGE, _lead(resolve(rules.origin + "/", page), Mechanism.IN_PAGE))
         except BadUrl:
             continue
+
+
+def card_probes(rules: OriginRules) -> list[list[Target]]:
+    """Give the paths of an origin's own cards, in rows: of each row the next is tried where the one before is not.
+
+    A valid card on either of its names is enough (A2A 8.2); of the places of a server card the first valid one counts.
+    A MADP agent file stands on the older name of the A2A card, so with that surface both names are looked at.
+    """
+    rows: list[list[tuple[str, Mechanism]]] = []
+    surfaces = rules.surfaces
+    if "a2a" in surfaces:
+        older = [] if "madp" in surfaces else [(a2a.LEGACY_PATH, Mechanism.LEGACY_CARD)]
+        rows.append([(a2a.CARD_PATH, Mechanism.AGENT_CARD), *older])
+    if "madp" in surfaces:
+        rows.append([(madp.AGENT_PATH, Mechanism.LEGACY_CARD)])
+    if "mcp" in surfaces:
+        rows.append([(path, Mechanism.SERVER_CARD) for path in mcp.CARD_PATHS])
+    return [
+        [Target(DocumentKind.ARTIFACT, _lead(rules.origin + path, mechanism)) for path, mechanism in row]
+        for row in rows
+    ]
 
 
 def robots_url(origin: str) -> str:

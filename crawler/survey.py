@@ -19,7 +19,7 @@ from crawler.clock import Clock
 from crawler.discover import Target
 from crawler.policy.scope import OriginRules, Refused, Scope, make_scope
 from crawler.shelf import MemoryShelf
-from crawler.visit import Visitor, VisitReport
+from crawler.visit import Visitor, VisitReport, artifact_target
 from index.documents import DocumentKind, DocumentVisit, Outcome
 from index.precedence import Found, judge
 from index.records import RANK_OF_MECHANISM, Lead, Mechanism, Problem, Severity
@@ -110,6 +110,11 @@ def _elsewhere(shelf: MemoryShelf, done: set[str]) -> dict[str, list[Target]]:
     for item in found:
         if item.owner is not None and item.owner not in done:
             wanted.setdefault(item.owner, []).append(Target(DocumentKind.MANIFEST, item.lead))
+    for visit in shelf.visits:
+        for entry in visit.reading.entries if visit.reading is not None else ():
+            ref = entry.artifact
+            if ref is not None and ref.url is not None and ref.owner is not None and ref.owner not in done:
+                wanted.setdefault(ref.owner, []).append(artifact_target(ref.url))
     return wanted
 
 

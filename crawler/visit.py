@@ -13,44 +13,31 @@ from typing import Any
 from crawler.clock import Clock
 from crawler.discover import (
     PROBED,
-    RELATIONS,
+    ROW_MECHANISMS,
     Target,
+    card_probes,
     control_url,
     leads_from_headers,
-    leads_from_page,
     leads_from_robots,
     probes,
     robots_url,
 )
 from crawler.fetch.client import FetchClient, Request
 from crawler.fetch.robots import ParsedRobots, RobotsGate, RobotsPolicy
+from crawler.judge import Judge, JudgeRules
 from crawler.policy.cadence import Range
-from crawler.policy.freshness import CacheControl, Verdict, parse_cache_control
+from crawler.policy.freshness import Verdict
 from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
-from crawler.policy.watch import (
-    Content,
-    Step,
-    WatchRules,
-    after_absence,
-    after_content,
-    after_failure,
-    after_not_modified,
-    conditions_for,
-    judge_304,
-)
+from crawler.policy.watch import WatchRules, after_failure, conditions_for, judge_304
 from crawler.shelf import Shelf
 from crawler.surfaces import ard
-from crawler.surfaces.base import Bounds, Source
-from crawler.surfaces.html import Page, read_page
+from crawler.surfaces import artifact as artifacts
 from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit, FollowedLead, Observation, Outcome
-from index.identity import essence, is_json_type
-from index.records import Lead, Mechanism, Problem, Reading
-from index.strict_json import canonical, digest
+from index.records import RANK_OF_MECHANISM, ArtifactDecision, ArtifactRef, Entry, Lead, Mechanism
 
-_IN_THREAD_FROM = 65_536
 _CONTROL_INTERVAL = timedelta(days=1)
 _TOO_MANY = "too_many_documents"
-_WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE})
+_WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE, DocumentKind.ARTIFACT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,24 +45,22 @@ class VisitPolicy:
     """The settings that decide about visits."""
 
     robots: RobotsPolicy
-    bounds: Bounds
-    manifest_watch: WatchRules
-    page_watch: WatchRules
+    rules: JudgeRules
     manifest_size: int
-    page_size: int
     max_documents: int
-    list_private: bool = False
+    max_artifacts: int
     max_wait: timedelta = timedelta(minutes=2)
 
     def for_origin(self, rules: OriginRules) -> "VisitPolicy":
         """Put the intervals of one origin in the place of the general ones."""
         if rules.min_interval is None and rules.max_interval is None:
             return self
-        return replace(
-            self,
-            manifest_watch=_with_intervals(self.manifest_watch, rules),
-            page_watch=_with_intervals(self.page_watch, rules),
+        watched = replace(
+            self.rules,
+            manifest_watch=_with_intervals(self.rules.manifest_watch, rules),
+            page_watch=_with_intervals(self.rules.page_watch, rules),
         )
+        return replace(self, rules=watched)
 
 
 def _with_intervals(watch: WatchRules, rules: OriginRules) -> WatchRules:
@@ -150,10 +135,6 @@ class Visitor:
         return await visit.run(probe=probe, extra=extra, deadline=deadline)
 
 
-def _cache_control(headers: Mapping[str, str]) -> CacheControl:
-    return parse_cache_control(headers.get("cache-control"), pragma=headers.get("pragma"))
-
-
 class _Visit:
     """One visit under way."""
 
@@ -180,6 +161,9 @@ class _Visit:
         self._force = force
         self._queue: list[Target] = []
         self._planned: set[str] = set()
+        self._artifacts = 0
+        self._rows: list[list[Target]] = []
+        self._judge = Judge(policy.rules, clock, shelf, self._fetch, self._is_catch_all, self._decide)
         self._excess: list[DocumentState] = []
         self._report = VisitReport(rules.origin)
 
@@ -213,9 +197,13 @@ class _Visit:
     def _plan(self, probe: bool, extra: Iterable[Target]) -> None:
         for target in (*(probes(self._rules) if probe else ()), *extra):
             self._enqueue(target)
+        self._rows = card_probes(self._rules) if probe else []
+        self._advance_rows()
         known = [state for state in self._states.values() if state.kind in _WATCHED]
         # Where there are too many, those that brought something stay.
         for state in sorted(known, key=lambda state: (state.digest is None, state.rank, state.url)):
+            if state.mechanism in ROW_MECHANISMS:
+                continue
             lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
             if not self._enqueue(Target(state.kind, lead)) and self._is_due(state):
                 self._excess.append(state)
@@ -225,7 +213,11 @@ class _Visit:
         url = target.lead.url
         if url in self._planned:
             return True
-        if len(self._planned) >= self._policy.max_documents:
+        if target.kind is DocumentKind.ARTIFACT:
+            if self._artifacts >= self._policy.max_artifacts:
+                return False
+            self._artifacts += 1
+        elif len(self._planned) - self._artifacts >= self._policy.max_documents:
             return False
         self._planned.add(url)
         state = self._states.get(url)
@@ -233,16 +225,34 @@ class _Visit:
             self._queue.append(target)
         return True
 
+    def _advance_rows(self) -> None:
+        """Go on along the places of a card: what is not at one of them may be at the next.
+
+        An outage or a refusal says nothing about the other places, so a row waits there.
+        """
+        for row in self._rows:
+            while row:
+                state = self._states.get(row[0].lead.url)
+                seen = row[0].lead.url in self._report.outcomes
+                if not seen and (state is None or self._force or self._is_due(state)):
+                    self._enqueue(row[0])
+                    break
+                if state is None or state.outcome not in ABSENCES:
+                    break
+                row.pop(0)
+
     def _is_due(self, state: DocumentState) -> bool:
         return state.next_fetch_at is None or state.next_fetch_at <= self._clock.now()
 
     async def _leave_out(self) -> None:
         """Note of documents that other visits found here that they are too many."""
         now = self._clock.now()
-        detail = f"only {self._policy.max_documents} documents of an origin are watched"
         for state in self._excess:
+            artifact = state.kind is DocumentKind.ARTIFACT
+            most = self._policy.max_artifacts if artifact else self._policy.max_documents
+            detail = f"only {most} {'artifacts' if artifact else 'documents'} of an origin are watched"
             observation = Observation(state.url, Outcome.REFUSED, now, now, reason=_TOO_MANY, detail=detail)
-            visit = self._missed(state, observation, self._policy.manifest_watch)
+            visit = self._judge.missed(state, observation)
             await self._shelf.record(visit)
             self._states[state.url] = visit.state
 
@@ -265,15 +275,14 @@ class _Visit:
     async def _look(self, target: Target) -> None:
         """Fetch one document, judge it, record it and take up its leads, which may go to the end of the queue."""
         state = self._state_of(target)
-        observation = await self._fetch(state, target.kind)
-        if target.kind is DocumentKind.PAGE:
-            visit = await self._page(state, observation)
-        else:
-            visit = await self._manifest(state, observation)
-        visit = self._with_leads(visit)
+        observation = await self._fetch(state)
+        visit = self._with_leads(await self._judge.judge(state, observation))
         await self._shelf.record(visit)
         self._states[state.url] = visit.state
         self._report.outcomes[state.url] = visit.state.outcome or Outcome.UNREACHABLE
+        self._take_artifacts(visit)
+        if visit.state.kind is DocumentKind.ARTIFACT:
+            self._advance_rows()
         if visit.observation.retry_after is not None:
             self._report.wait = visit.observation.retry_after
 
@@ -291,17 +300,20 @@ class _Visit:
                 depth=lead.depth,
                 ancestors=lead.ancestors,
             )
-        if lead.rank < state.rank or lead.mechanism in PROBED:
+        if state.mechanism is not Mechanism.ENTRY and (lead.rank < state.rank or lead.mechanism in PROBED):
             # A better recommendation than the one it was found by, or one that nobody else can withdraw.
             return replace(state, mechanism=lead.mechanism, rank=lead.rank, depth=lead.depth, ancestors=lead.ancestors)
         return state
 
-    async def _fetch(self, state: DocumentState, kind: DocumentKind) -> Observation:
-        page = kind is DocumentKind.PAGE
-        watch = self._policy.page_watch if page else self._policy.manifest_watch
-        size = self._policy.page_size if page else self._policy.manifest_size
-        conditions = conditions_for(state, watch, self._clock.now(), ard.SURFACE_VERSION)
-        request = Request(state.url, size, conditions, truncate=page, robots=self._report.robots)
+    async def _fetch(self, state: DocumentState) -> Observation:
+        page = state.kind is DocumentKind.PAGE
+        artifact = state.kind is DocumentKind.ARTIFACT
+        watch = self._policy.rules.page_watch if page else self._policy.rules.manifest_watch
+        size = self._policy.rules.page_size if page else self._policy.manifest_size
+        version = artifacts.VERSION if artifact else ard.SURFACE_VERSION
+        conditions = conditions_for(state, watch, self._clock.now(), version)
+        headers = artifacts.HEADERS if artifact else {}
+        request = Request(state.url, size, conditions, truncate=page, headers=headers, robots=self._report.robots)
         observation = await self._client.fetch(request, self._approve, self._gate.spacing)
         again = observation.outcome is Outcome.NOT_MODIFIED and judge_304(state, observation) is not Verdict.CONFIRMED
         if again or (observation.status in (412, 428) and conditions):
@@ -323,92 +335,7 @@ class _Visit:
             return Refused(reason, f"the robots.txt of {admitted.origin} forbids it")
         return admitted
 
-    # --- manifests ----------------------------------------------------------------------------------------------------
-
-    async def _manifest(self, state: DocumentState, observation: Observation) -> DocumentVisit:
-        if observation.outcome is Outcome.NOT_MODIFIED:
-            return await self._manifest_confirmed(state, observation)
-        if observation.outcome is Outcome.FETCHED:
-            return await self._manifest_fetched(state, observation)
-        return self._missed(state, observation, self._policy.manifest_watch)
-
-    async def _manifest_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
-        step = after_not_modified(state, observation, self._policy.manifest_watch, self._clock.chance())
-        if self._is_settled(state, step.state.headers):
-            return DocumentVisit(step.state, observation, notes=step.notes)
-        body = await self._shelf.load_body(state.digest or "")
-        if body is None:
-            # A copy that cannot be read is none, and a 304 confirms nothing then (RFC 9111 4.3.3).
-            lost = replace(state, digest=None)
-            return await self._manifest(lost, await self._fetch(lost, DocumentKind.MANIFEST))
-        reading = self._honoured(await self._read(body, step.state, observation), step.state.headers)
-        return self._applied(step, observation, reading, None, held=state.held)
-
-    @staticmethod
-    def _is_settled(state: DocumentState, headers: Mapping[str, str]) -> bool:
-        """Tell whether the listings reflect what is stored, so that a 304 leaves nothing to read."""
-        private = _cache_control(state.headers).private == _cache_control(headers).private
-        return state.applied_digest == state.digest and not state.held and private
-
-    async def _manifest_fetched(self, state: DocumentState, observation: Observation) -> DocumentVisit:
-        name = digest(observation.body)
-        if self._is_applied(state, name, observation):
-            # The same bytes as those the listings reflect: nothing to read.
-            content = Content(name, state.content_digest, len(observation.body), ard.SURFACE_VERSION)
-            step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
-            return DocumentVisit(step.state, observation, notes=step.notes)
-        reading = await self._read(observation.body, state, observation)
-        if reading.fatal:
-            return await self._unusable(state, observation, *reading.problems, kind=reading.kind)
-        reading = self._honoured(reading, observation.headers)
-        content = Content(name, reading.content_digest, len(observation.body), ard.SURFACE_VERSION)
-        step = after_content(state, observation, content, self._policy.manifest_watch, self._clock.chance())
-        # What may not be stored is read and forgotten (RFC 9111 5.2.2.5).
-        body = None if _cache_control(observation.headers).no_store else observation.body
-        return self._applied(step, observation, reading, body, held=state.held)
-
-    def _applied(
-        self, step: Step, observation: Observation, reading: Reading, body: bytes | None, *, held: bool
-    ) -> DocumentVisit:
-        return DocumentVisit(
-            replace(step.state, applied_digest=step.state.digest, held=False, entry_count=len(reading.entries)),
-            observation,
-            reading=reading,
-            body=body,
-            changed=step.changed,
-            confirm_removals=held,
-            notes=step.notes,
-        )
-
-    def _is_applied(self, state: DocumentState, name: str, observation: Observation) -> bool:
-        current = state.digest == name and state.parser_version == ard.SURFACE_VERSION
-        return current and self._is_settled(state, observation.headers)
-
-    async def _unusable(
-        self, state: DocumentState, observation: Observation, *problems: Problem, kind: str = "malformed"
-    ) -> DocumentVisit:
-        """Judge a success that is no manifest: damaged, of another kind, or the page that answers everything (H48)."""
-        problem = next(iter(problems), None)
-        looks_json = observation.body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
-        if kind == "malformed" and (looks_json or is_json_type(observation.headers.get("content-type"))):
-            outcome = Outcome.MALFORMED
-        elif await self._answers_everything(observation.final_url):
-            outcome = Outcome.CATCH_ALL
-        else:
-            outcome = Outcome.WRONG_KIND if kind == "unknown" else Outcome.ABSENT
-        observation = replace(
-            observation,
-            outcome=outcome,
-            reason=problem.code if problem and outcome in (Outcome.MALFORMED, Outcome.WRONG_KIND) else "not_json",
-            detail=problem.message if problem else "",
-        )
-        if kind == "manifest":
-            observation = replace(observation, outcome=Outcome.MALFORMED, reason=problem.code if problem else "")
-        reading = Reading(kind, problems=problems, complete=False)
-        missed = self._missed(state, observation, self._policy.manifest_watch)
-        return replace(missed, reading=reading)
-
-    async def _answers_everything(self, url: str) -> bool:
+    async def _is_catch_all(self, url: str) -> bool:
         """Ask once a day for a path that nobody publishes; a host that serves it serves anything."""
         if not url.startswith(self._rules.origin + "/"):
             return False
@@ -418,97 +345,52 @@ class _Visit:
         if state is None or state.attempted_at is None or now - state.attempted_at >= _CONTROL_INTERVAL:
             if state is None:
                 state = DocumentState(control, self._rules.origin, DocumentKind.CONTROL, first_seen_at=now)
-            request = Request(control, self._policy.page_size, truncate=True)
+            request = Request(control, self._policy.rules.page_size, truncate=True)
             observation = await self._client.fetch(request, self._approve, self._gate.spacing)
-            step = after_failure(state, replace(observation, body=b""), self._policy.page_watch, 0.0)
+            step = after_failure(state, replace(observation, body=b""), self._policy.rules.page_watch, 0.0)
             state = replace(step.state, next_fetch_at=None, failing_since=None, failures=0)
             await self._shelf.record(DocumentVisit(state, observation))
             self._states[control] = state
         return state.outcome is Outcome.FETCHED
 
-    # --- pages --------------------------------------------------------------------------------------------------------
+    # --- artifacts ----------------------------------------------------------------------------------------------------
 
-    async def _page(self, state: DocumentState, observation: Observation) -> DocumentVisit:
-        watch = self._policy.page_watch
-        if observation.outcome is Outcome.NOT_MODIFIED:
-            return await self._page_confirmed(state, observation)
-        if observation.outcome is not Outcome.FETCHED:
-            return self._missed(state, observation, watch)
-        page = await self._parse_page(observation)
-        seen = digest(canonical([page.base_url, [[link.url, link.relations] for link in page.links], page.scripts]))
-        # What counts of a page is what it offers to discovery; a nonce elsewhere in it is no change.
-        unchanged = state.content_digest == seen and state.applied_digest is not None and not state.held
-        name = state.digest if unchanged and state.digest else digest(observation.body)
-        content = Content(name, seen, len(observation.body), ard.SURFACE_VERSION)
-        step = after_content(state, observation, content, watch, self._clock.chance())
-        if unchanged and state.parser_version == ard.SURFACE_VERSION:
-            return DocumentVisit(step.state, observation, notes=step.notes)
-        reading = await self._read_page(page, state, observation)
-        return self._applied(step, observation, reading, observation.body, held=state.held)
+    def _decide(self, entry: Entry) -> ArtifactRef:
+        """Decide whether an entry's artifact is read: on this origin, an allowlisted one or a host listed for it."""
+        wanted = artifacts.decision_about(entry.type, self._rules.surfaces)
+        if wanted is not ArtifactDecision.WATCHED:
+            return ArtifactRef(wanted)
+        if "data" in entry.value:
+            return ArtifactRef(ArtifactDecision.INLINE)
+        if entry.url is None or not entry.url.startswith(("https://", "http://")):
+            return ArtifactRef(ArtifactDecision.NOT_A_CARD)
+        admitted = self._scope.admit(entry.url, source=self._rules.origin)
+        if isinstance(admitted, Refused):
+            return ArtifactRef(admitted.reason, entry.url)
+        listed = self._scope.rules(admitted.origin) is not None
+        owner = admitted.origin if listed else self._rules.origin
+        if owner == self._rules.origin and not self._enqueue(artifact_target(admitted.url)):
+            return ArtifactRef(_TOO_MANY, admitted.url)
+        return ArtifactRef(wanted, admitted.url, owner)
 
-    async def _page_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
-        step = after_not_modified(state, observation, self._policy.page_watch, self._clock.chance())
-        body = None if self._is_settled(state, state.headers) else await self._shelf.load_body(state.digest or "")
-        if body is None:
-            return DocumentVisit(step.state, observation, notes=step.notes)
-        truncated = len(body) >= self._policy.page_size
-        stored = replace(observation, body=body, headers=step.state.headers, truncated=truncated)
-        reading = await self._read_page(await self._parse_page(stored), state, stored)
-        return self._applied(step, observation, reading, None, held=state.held)
+    def _take_artifacts(self, visit: DocumentVisit) -> None:
+        """Name the origins that artifacts are on, and look at the catalogs again that a card has moved away from."""
+        if visit.reading is not None:
+            refs = [entry.artifact for entry in visit.reading.entries if entry.artifact is not None]
+            self._report.owners.update(ref.owner for ref in refs if ref.owner and ref.owner != self._rules.origin)
+        if visit.state.kind is DocumentKind.ARTIFACT and visit.changed and visit.before_at is not None:
+            for state in self._states.values():
+                if state.kind is DocumentKind.MANIFEST and state.digest is not None:
+                    self._look_again(state)
 
-    async def _read_page(self, page: Page, state: DocumentState, observation: Observation) -> Reading:
-        arguments = (page.scripts, page.base_url, self._source(state, observation), self._policy.bounds)
-        if sum(map(len, page.scripts)) > _IN_THREAD_FROM:
-            reading = await asyncio.to_thread(ard.read_in_page, *arguments)
-        else:
-            reading = ard.read_in_page(*arguments)
-        return replace(
-            reading,
-            leads=tuple(leads_from_page(page, self._policy.bounds.links)),
-            complete=reading.complete and not observation.truncated,
-        )
+    def _look_again(self, state: DocumentState) -> None:
+        """See what a catalog says now, so that drift is judged on two sides of one visit."""
+        waiting = any(target.lead.url == state.url for target in self._queue)
+        if state.url not in self._report.outcomes and not waiting:
+            lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
+            self._queue.append(Target(state.kind, lead))
 
-    async def _parse_page(self, observation: Observation) -> Page:
-        content_type = observation.headers.get("content-type")
-        if essence(content_type) not in ("", "text/html", "application/xhtml+xml"):
-            return Page(observation.final_url, (), ())
-        arguments = (observation.body, observation.final_url, content_type, RELATIONS)
-        if len(observation.body) > _IN_THREAD_FROM:
-            return await asyncio.to_thread(read_page, *arguments)
-        return read_page(*arguments)
-
-    # --- both ---------------------------------------------------------------------------------------------------------
-
-    def _missed(self, state: DocumentState, observation: Observation, watch: WatchRules) -> DocumentVisit:
-        chance = self._clock.chance()
-        if observation.outcome in ABSENCES:
-            step = after_absence(state, observation, watch, chance)
-        else:
-            step = after_failure(state, observation, watch, chance)
-        after = replace(step.state, applied_digest=None, entry_count=0) if step.taken_away else step.state
-        return DocumentVisit(after, observation, taken_away=step.taken_away, notes=step.notes)
-
-    async def _read(self, body: bytes, state: DocumentState, observation: Observation) -> Reading:
-        """Read a manifest, a large one off the event loop."""
-        source = self._source(state, observation)
-        if len(body) > _IN_THREAD_FROM:
-            return await asyncio.to_thread(ard.read_manifest, body, source, self._policy.bounds)
-        return ard.read_manifest(body, source, self._policy.bounds)
-
-    def _honoured(self, reading: Reading, headers: Mapping[str, str]) -> Reading:
-        """Keep what is private to us out of what we serve to others."""
-        private = _cache_control(headers).private and not self._policy.list_private
-        return ard.withhold_private(reading) if private else reading
-
-    @staticmethod
-    def _source(state: DocumentState, observation: Observation) -> Source:
-        return Source(
-            url=observation.final_url or state.url,
-            rank=state.rank,
-            depth=state.depth,
-            ancestors=(*state.ancestors, state.url),
-            predecessor=state.mechanism in (Mechanism.PREDECESSOR_PATH, Mechanism.PREDECESSOR_LINK),
-        )
+    # --- leads --------------------------------------------------------------------------------------------------------
 
     def _with_leads(self, visit: DocumentVisit) -> DocumentVisit:
         """Follow the leads of an answer: those of its header fields, which a 304 confirms, and those of its reading."""
@@ -516,7 +398,7 @@ class _Visit:
             return visit
         leads: list[Lead] = []
         if "ard" in self._rules.surfaces:
-            most = self._policy.bounds.links
+            most = self._policy.rules.bounds.links
             leads.extend(leads_from_headers(visit.state.headers, visit.observation.final_url, most))
         if visit.reading is not None:
             leads.extend(visit.reading.leads)
@@ -540,3 +422,8 @@ class _Visit:
         elif not self._enqueue(Target(DocumentKind.MANIFEST, replace(lead, url=admitted.url))):
             return FollowedLead(lead, _TOO_MANY)
         return FollowedLead(replace(lead, url=admitted.url), "followed", owner)
+
+
+def artifact_target(url: str) -> Target:
+    """Make a target of the address that an entry names."""
+    return Target(DocumentKind.ARTIFACT, Lead(url, Mechanism.ENTRY, RANK_OF_MECHANISM[Mechanism.ENTRY]))

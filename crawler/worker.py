@@ -18,6 +18,8 @@ from crawler.policy.cadence import next_after_failure
 from crawler.policy.scope import Admitted, OriginRules, Scope
 from crawler.stored import StoredShelf
 from crawler.visit import Visitor, VisitReport
+from index.records import ArtifactDecision
+from index.store.artifacts import decided_artifacts
 from index.store.database import Database
 from index.store.documents import decided_leads, read_again
 from index.store.frontier import (
@@ -117,11 +119,12 @@ class Crew:
     async def _reconsider_leads(self) -> None:
         """Have documents read again that hold leads about which the allowlist now decides otherwise."""
         changed = set()
-        for row in await self._database.read(decided_leads):
+        decided = await self._database.read(decided_leads) + await self._database.read(decided_artifacts)
+        for row in decided:
             admitted = isinstance(self.scope.admit(row.url, source=row.origin), Admitted)
             if admitted and row.decision == "too_many_documents":
                 continue
-            if admitted != (row.decision == "followed"):
+            if admitted != (row.decision in ("followed", ArtifactDecision.WATCHED)):
                 changed.add(row.document_id)
         if changed:
             await self._database.write(read_again, changed, self._clock.now())
@@ -198,6 +201,8 @@ class Crew:
         else:
             not_before = now + report.wait if report.wait else None
             next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
+            if report.postponed and not_before is None:
+                next_at = now + _SOONEST
             if not_before is not None:
                 next_at = not_before if report.postponed else max(next_at, not_before)
             outcome = "failed" if report.failed else "done"

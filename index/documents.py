@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from index.records import Lead, Mechanism, Rank, Reading
+from index.records import Artifact, Lead, Mechanism, Rank, Reading
 
 
 class Outcome(StrEnum):
@@ -74,6 +74,7 @@ class DocumentKind(StrEnum):
     MANIFEST = "manifest"
     PAGE = "page"
     CONTROL = "control"
+    ARTIFACT = "artifact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,8 @@ class DocumentVisit:
 
     `reading` is there when the entries have to be brought in line with it, `body` when a snapshot has to be kept.
     `confirm_removals` says that a large drop was already seen once before. `leads_complete` says that these are all
-    the leads of the document, so that others of it have been withdrawn.
+    the leads of the document, so that others of it have been withdrawn. `artifact` is there when a card was read.
+    `before_at` is when the copy before this one was last confirmed.
     """
 
     state: DocumentState
@@ -155,3 +157,7 @@ class DocumentVisit:
     notes: tuple[str, ...] = ()
     leads: tuple[FollowedLead, ...] = ()
     leads_complete: bool = False
+    artifact: Artifact | None = None
+    before_at: datetime | None = None
+    # Whether the document came or went: it was there before and is not, or the other way round.
+    presence_changed: bool = False

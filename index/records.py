@@ -25,7 +25,7 @@ class Problem:
 
 
 class Mechanism(StrEnum):
-    """How a publisher announces an entry source."""
+    """How a publisher announces a document; the first group finds entry sources, the second artifacts."""
 
     WELL_KNOWN = "well_known"
     LINK_HEADER = "link_header"
@@ -37,9 +37,20 @@ class Mechanism(StrEnum):
     NESTED = "nested"
     OPERATOR = "operator"
 
+    AGENT_CARD = "agent_card"
+    LEGACY_CARD = "legacy_card"
+    SERVER_CARD = "server_card"
+    AGENT_DISCOVERY = "agent_discovery"
+    CONSTELLATION = "constellation"
+    ENTRY = "entry"
+    TRUST_ANCHOR = "trust_anchor"
+
 
 class Rank(IntEnum):
-    """Precedence of entry sources; the lower wins. A nested catalog counts just after its parent."""
+    """Precedence of entry sources; the lower wins. A nested catalog counts just after its parent.
+
+    Artifacts come after all of them: what a catalog says is read before what it is compared with.
+    """
 
     WELL_KNOWN = 10
     LINK_HEADER = 20
@@ -50,6 +61,13 @@ class Rank(IntEnum):
     PREDECESSOR_LINK = 70
     OPERATOR = 80
     UNKNOWN = 90
+    AGENT_CARD = 500
+    LEGACY_CARD = 510
+    SERVER_CARD = 520
+    AGENT_DISCOVERY = 530
+    CONSTELLATION = 540
+    TRUST_ANCHOR = 550
+    ENTRY = 600
 
 
 RANK_OF_MECHANISM: Mapping[Mechanism, int] = {
@@ -72,6 +90,47 @@ class Lead:
     pointer: str = ""
     depth: int = 1
     ancestors: tuple[str, ...] = ()
+
+
+class ArtifactDecision(StrEnum):
+    """Whether the artifact of an entry is read; a refusal of ours has its own word in its place."""
+
+    WATCHED = "watched"
+    INLINE = "inline"
+    NOT_A_CARD = "not_a_card"
+    SURFACE_OFF = "surface_off"
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRef:
+    """Where the artifact of an entry is and whether it is read.
+
+    `decision` is an ArtifactDecision or the word for a refusal; `owner` is the origin whose visits fetch it.
+    """
+
+    decision: str
+    url: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What the document behind an entry, or at a card's own path, turned out to be, judged by its shape.
+
+    `normal` is its content in one form for all versions of its protocol, with everything masked that looks like a
+    credential; `legacy` is the interface list of a hybrid card's older block; `content_digest` is the same for every
+    formatting of the same content. `secret` says that the received bytes hold a credential.
+    """
+
+    kind: str
+    shape: str
+    normal: Mapping[str, Any] = field(default_factory=dict)
+    legacy: tuple[Mapping[str, str], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    findings: tuple[Problem, ...] = ()
+    digest: str = ""
+    content_digest: str = ""
+    secret: bool = False
 
 
 class Standing(StrEnum):
@@ -110,6 +169,8 @@ class Entry:
     trust: str = "absent"
     standing: Standing = Standing.CANDIDATE
     problems: tuple[Problem, ...] = ()
+    artifact: ArtifactRef | None = None
+    inline: Artifact | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ older name, with a relative address or inside another object's context, the memb
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
+from index.cards import CardTerms, card_terms
 from index.identity import parse_urn
 from index.records import Entry
 from index.terms import attributes, effective_context
@@ -59,24 +60,39 @@ class ServedEntry:
     projection: dict[str, Any]
     members: Mapping[str, Any]
     outer_context: tuple[Any, ...]
+    card: CardTerms | None = None
 
     def impacts(self) -> dict[str, int]:
-        """Weigh the words of the entry for text search."""
-        return entry_impacts(self.members, self.display_name, self.key.removeprefix("urn:air:"))
+        """Weigh the words of the entry for text search, and those that only its card has."""
+        words = self.card.words if self.card is not None else ()
+        return entry_impacts(self.members, self.display_name, self.key.removeprefix("urn:air:"), words)
 
     def attributes(self) -> list[tuple[str, str]]:
-        """Flatten the entry for filters and facets."""
+        """Flatten the entry for filters and facets; what comes from the card stands under names of its own."""
         own = [self.members["@context"]] if "@context" in self.members else []
         context, _ = effective_context(*self.outer_context, *own)
-        return attributes(self.members, context, self.publisher)
+        flat = attributes(self.members, context, self.publisher)
+        if self.card is not None:
+            flat += [(f"{NAMESPACE}artifact.{name}", value) for name, value in self.card.attributes]
+        return flat
+
+
+def with_card(served: ServedEntry, kind: str, normal: Mapping[str, Any]) -> ServedEntry:
+    """Add what the live card says to what search knows; what is served of the entry stays as published."""
+    return replace(served, card=card_terms(kind, normal))
+
+
+def members_of(published: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the usable members of an entry under their current names."""
+    members = {name: value for name, value in published.items() if name not in derived["dropped"]}
+    members.update(derived["replaced"])
+    return members
 
 
 def serve(key: str, raw: str, derived: Mapping[str, Any]) -> ServedEntry:
     """Build what is served from the stored row: the published text and what reading it added."""
     published = json.loads(raw)
-    members = {name: value for name, value in published.items() if name not in derived["dropped"]}
-    members.update(derived["replaced"])
-    return _serve(key, raw, published, members, derived)
+    return _serve(key, raw, published, members_of(published, derived), derived)
 
 
 def serve_entry(entry: Entry, derived: Mapping[str, Any]) -> ServedEntry:

@@ -8,7 +8,7 @@ spaces become pairs of characters.
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import Stemmer
@@ -25,6 +25,10 @@ LONGEST_QUERY = 2000
 _LONGEST_WORD = 40
 _LONGEST_FIELD = 20_000
 _MAX_QUERIES = 50
+_MAX_CARD_TEXTS = 400
+# Beside the entry's own words; enough to be found by, not enough to outrank an entry that says so itself.
+_CARD_WEIGHT = 1.0
+_MOST_CARD_WEIGHT = 2.0
 _WEIGHTS = {"name": 1.5, "keywords": 1.5, "queries": 1.5, "description": 1.0, "identifier": 1.0}
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -114,10 +118,13 @@ def _pieces(word: str) -> Iterator[str]:
         yield word[position:][:_LONGEST_WORD]
 
 
-def entry_impacts(value: Mapping[str, Any], name: str, identifier_words: str) -> dict[str, int]:
+def entry_impacts(
+    value: Mapping[str, Any], name: str, identifier_words: str, card_texts: Sequence[str] = ()
+) -> dict[str, int]:
     """Weigh the words of an entry: stem to BM25 impact, scaled to a small whole number.
 
-    Combined fields: one weighted count and one length over all of them. Inverse frequency is left to the query.
+    Combined fields: one weighted count and one length over all of them. Inverse frequency is left to the query. Words
+    that only the live card has are added and change nothing about the entry's own.
     """
     weights: Counter[str] = Counter()
     for field, texts in (
@@ -133,7 +140,18 @@ def entry_impacts(value: Mapping[str, Any], name: str, identifier_words: str) ->
                 weights[stem] += weight  # type: ignore[assignment]
     length = sum(weights.values())
     norm = K1 * (1 - B + B * length / AVERAGE_LENGTH)
+    for stem, weight in _card_weights(card_texts, weights).items():
+        weights[stem] = weight  # type: ignore[assignment]
     return {stem: round(IMPACT_SCALE * weight * (K1 + 1) / (weight + norm)) for stem, weight in weights.items()}
+
+
+def _card_weights(texts: Sequence[str], own: Mapping[str, Any]) -> dict[str, float]:
+    weights: dict[str, float] = {}
+    for text in texts[:_MAX_CARD_TEXTS]:
+        for stem in stems(text[:LONGEST_QUERY]):
+            if stem not in own:
+                weights[stem] = min(weights.get(stem, 0.0) + _CARD_WEIGHT, _MOST_CARD_WEIGHT)
+    return weights
 
 
 def _texts(value: Any) -> list[str]:

@@ -78,7 +78,7 @@ async def crawling(settings: Settings, *, withdraw: bool = False) -> AsyncIterat
     async with (
         opened_database(settings) as database,
         make_client(settings, clock) as client,
-        Writer(database) as writer,
+        Writer(database, clock.now) as writer,
     ):
         crew = Crew(settings, clock, client, database, writer)
         await crew.break_dead_claims()

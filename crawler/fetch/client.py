@@ -66,6 +66,10 @@ class Limits:
     retry_after: timedelta = timedelta(hours=24)
 
 
+# What the bare address of a server answers a GET with; it has no end.
+_EVENT_STREAM = "text/event-stream"
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """What to fetch: a canonical URL, its conditions, and how many decoded bytes are wanted.
@@ -300,6 +304,8 @@ class FetchClient:
             exchange.status = response.status
             exchange.headers = _fields(response)
             if response.status in _SUCCESS:
+                if exchange.headers.get("content-type", "").lower().startswith(_EVENT_STREAM):
+                    raise Fault(Outcome.WRONG_KIND, "event_stream", "a stream of events, which is no document")
                 request = walk.request
                 exchange.body = await read_body(
                     response,

@@ -15,7 +15,7 @@ from index.records import Entry, Lead, Mechanism, Problem, Reading, Severity, St
 from index.strict_json import MalformedJson, ParsedJson, canonical_digest, element_texts, member_text, parse
 from index.urls import BadUrl, resolve
 
-SURFACE_VERSION = "ard-1"
+SURFACE_VERSION = "ard-2"
 WELL_KNOWN_PATH = "/.well-known/ard.json"
 PREDECESSOR_PATH = "/.well-known/ai-catalog.json"
 RELATION = "ard"

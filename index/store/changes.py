@@ -24,21 +24,27 @@ class Change:
     old_digest: str | None = None
     new_digest: str | None = None
     reason: str = ""
+    change_class: str | None = None
+    silent: bool = False
+    indexed_at: datetime | None = None
     cursor: int = 0
 
 
-def append_changes(connection: Connection, events: Sequence[Change]) -> None:
-    """Append events; the counter's row lock makes cursors follow the order of commits, in every process."""
+def append_changes(connection: Connection, events: Sequence[Change], indexed_at: datetime | None = None) -> None:
+    """Append events; the counter's row lock makes cursors follow the order of commits, in every process.
+
+    `indexed_at` is the time from which search shows them.
+    """
     if not events:
         return
     connection.execute(update(facts).where(facts.c.name == "cursor").values(number=facts.c.number + len(events)))
     last = connection.execute(select(facts.c.number).where(facts.c.name == "cursor")).scalar_one()
     first = last - len(events) + 1
-    rows = [_row(event, first + index) for index, event in enumerate(events)]
+    rows = [_row(event, first + index, indexed_at) for index, event in enumerate(events)]
     insert_rows(connection, changes, rows)
 
 
-def _row(event: Change, cursor: int) -> dict[str, Any]:
+def _row(event: Change, cursor: int, indexed_at: datetime | None) -> dict[str, Any]:
     return {
         "cursor": cursor,
         "at": event.at,
@@ -50,6 +56,9 @@ def _row(event: Change, cursor: int) -> dict[str, Any]:
         "old_digest": event.old_digest,
         "new_digest": event.new_digest,
         "reason": event.reason,
+        "change_class": event.change_class,
+        "silent": event.silent,
+        "indexed_at": indexed_at,
     }
 
 
@@ -69,6 +78,9 @@ def read_changes(connection: Connection, after: int, limit: int, identifier: str
             old_digest=row.old_digest,
             new_digest=row.new_digest,
             reason=row.reason,
+            change_class=row.change_class,
+            silent=row.silent,
+            indexed_at=row.indexed_at,
             cursor=row.cursor,
         )
         for row in connection.execute(query)

@@ -8,12 +8,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select, update
 
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Hop, Outcome
-from index.records import Lead, Mechanism, Problem
+from index.records import RANK_OF_MECHANISM, Lead, Mechanism, Problem
 from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows, upsert_rows
 from index.store.tables import documents, fetches, key_of, leads, origins, snapshots, storable
 
 # What a document is never changes; the rest follows its state.
 _FIXED = ("origin_id", "url", "kind", "first_seen_at")
+_LOOKED_FOR = frozenset({Mechanism.AGENT_CARD, Mechanism.LEGACY_CARD, Mechanism.SERVER_CARD})
 # A lead that a complete reading lacks this often has been withdrawn.
 _WITHDRAWN_AFTER = 2
 
@@ -146,7 +147,10 @@ def put_documents(connection: Connection, states: Sequence[DocumentState]) -> No
     if not states:
         return
     ensure_origins(connection, {state.origin: state.attempted_at or state.first_seen_at for state in states})
-    rows = [state_row(state) for state in states]
+    rows = [state_row(state) for state in states if state.mechanism not in _LOOKED_FOR]
+    upsert_rows(connection, documents, rows, never=_FIXED)
+    # What we look for of our own accord stays watched, whoever pointed to it before.
+    rows = [{**state_row(state), "watched": True} for state in states if state.mechanism in _LOOKED_FOR]
     upsert_rows(connection, documents, rows, never=_FIXED)
 
 
@@ -315,6 +319,11 @@ def read_again(connection: Connection, keys: Iterable[int], now: datetime) -> No
         owners = select(documents.c.origin_id).where(mine)
         late = origins.c.id.in_(owners) & origins.c.active & (origins.c.next_visit_at > now)
         connection.execute(update(origins).where(late).values(next_visit_at=soonest(now)))
+
+
+def new_target(url: str, owner: str, now: datetime, kind: DocumentKind, mechanism: Mechanism) -> DocumentState:
+    """Make the state of a document that is known and was never looked at."""
+    return DocumentState(url, owner, kind, first_seen_at=now, mechanism=mechanism, rank=RANK_OF_MECHANISM[mechanism])
 
 
 def _new_target(lead: Lead, owner: str, now: datetime) -> DocumentState:

@@ -5,24 +5,40 @@ together, in one transaction, and each of them whole.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, select, update
 
 from index.documents import DocumentState
 from index.precedence import source_rank
-from index.records import Entry, Reading, Standing
+from index.records import Artifact, ArtifactDecision, ArtifactRef, Entry, Mechanism, Reading, Standing
 from index.served import ServedEntry, derive, serve_entry
-from index.store.documents import document_id, forget_documents, problem_row, withdraw_leads
+from index.store.artifacts import (
+    NewArtifact,
+    PutArtifacts,
+    append_events,
+    forget_artifacts,
+    inline_key,
+    listed_with,
+    put_artifacts,
+    put_pending,
+    watch_artifacts,
+)
+from index.store.changes import append_changes
+from index.store.documents import document_id, forget_documents, origin_id, problem_row, withdraw_leads
+from index.store.drifts import close_removed
 from index.store.engines import chunks, upsert_rows
+from index.store.history import Alteration, keep_versions, texts_of
 from index.store.listings import same_text, settle_listings
-from index.store.tables import documents, entries, key_of, storable
+from index.store.tables import copy_key, documents, entries, key_of, storable
 from index.strict_json import digest
 
 HOLD_FROM = 10
+# The two places of one manifest, which should say the same.
+_PAIRED = frozenset({Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH})
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,7 @@ class NewReading:
     reading: Reading
     at: datetime
     confirm_removals: bool = False
+    before_at: datetime | None = None
 
 
 @dataclass
@@ -57,12 +74,18 @@ class _Difference:
     missing: list[Row[Any]]
     held: bool
     keys: set[str] = field(default_factory=set)
+    altered: list[Alteration] = field(default_factory=list)
 
 
-def apply_readings(connection: Connection, readings: Sequence[NewReading]) -> Applied:
-    """Bring entries and listings in line with readings of different documents."""
+def apply_readings(
+    connection: Connection, readings: Sequence[NewReading], cards: Set[int] = frozenset(), now: datetime | None = None
+) -> Applied:
+    """Bring entries and listings in line with readings of different documents, and with `cards` that changed.
+
+    `now` is when the work is done, from which search shows it.
+    """
     applied = Applied()
-    if not readings:
+    if not readings and not cards:
         return applied
     stored = _stored(connection, [item.state.url for item in readings])
     fresh: dict[int, ServedEntry] = {}
@@ -76,12 +99,18 @@ def apply_readings(connection: Connection, readings: Sequence[NewReading]) -> Ap
         never=("document_id", "first_seen_at"),
     )
     _delete(connection, [row.id for item in differences for row in item.missing])
-    keys = {key for item in differences for key in item.keys}
-    settled = settle_listings(connection, keys, max(item.at for item in readings), fresh=fresh)
+    for reading, found in zip(readings, differences, strict=True):
+        keep_versions(connection, reading.state.url, found.altered, before_at=reading.before_at, at=reading.at)
+    inline = _take_artifacts(connection, readings, differences, stored)
+    cards = cards | inline.changed
+    keys = {key for item in differences for key in item.keys} | listed_with(connection, cards)
+    at = max((item.at for item in readings), default=now or datetime.now(UTC))
+    settled = settle_listings(connection, keys, at, fresh=fresh, indexed_at=now)
+    append_events(connection, inline, now or at)
     for item in differences:
         _count(applied, item, settled.states)
     applied.changes = settled.changes
-    held = [document_id(item.state.url) for item, found in zip(readings, differences, strict=True) if found.held]
+    held = [document_id(reading.state.url) for reading, found in zip(readings, differences, strict=True) if found.held]
     if held:
         connection.execute(update(documents).where(documents.c.id.in_(held)).values(held=True))
     applied.held = len(held)
@@ -105,8 +134,18 @@ def withdraw(connection: Connection, catalogs: Sequence[str], now: datetime) -> 
 
 def _empty(connection: Connection, urls: Sequence[str], now: datetime, reason: str) -> int:
     """Remove the entries of documents; when a document returns unchanged, it has to be read again."""
-    rows = [row for found in _stored(connection, urls).values() for row in found.values()]
+    stored = _stored(connection, urls)
+    rows = [row for found in stored.values() for row in found.values()]
+    names = {document_id(url): url for url in urls}
     _delete(connection, [row.id for row in rows])
+    forget_artifacts(connection, {row.artifact_id for row in rows if row.artifact_id})
+    gone = [
+        copy_key(names[source], row.key)
+        for source, found in stored.items()
+        for row in found.values()
+        if row.artifact_id and row.key
+    ]
+    append_changes(connection, close_removed(connection, gone, now))
     for chunk in chunks(document_id(url) for url in urls):
         emptied = update(documents).where(documents.c.id.in_(chunk))
         connection.execute(emptied.values(applied_digest=None, held=False, entry_count=0))
@@ -126,6 +165,9 @@ def _stored(connection: Connection, urls: Sequence[str]) -> dict[int, dict[int, 
         entries.c.source_rank,
         entries.c.changed_at,
         entries.c.problems,
+        entries.c.artifact_decision,
+        entries.c.artifact_id,
+        entries.c.artifact_url,
     )
     stored: dict[int, dict[int, Row[Any]]] = {}
     for chunk in chunks(document_id(url) for url in urls):
@@ -146,13 +188,31 @@ def _difference(
     written = [
         row for key, row in new.items() if _differs(old.get(key), row) and not (key in old and row["key"] in kept)
     ]
-    same = _same_content(connection, old, new)
+    same, altered = _same_content(connection, old, new)
     for row in written:
         if row["id"] in same:
             row["changed_at"] = old[row["id"]].changed_at
     keys = {row["key"] for row in written} | {row.key for row in missing}
     keys |= {old[row["id"]].key for row in written if row["id"] in old}
-    return _Difference(new, written, same, missing, held, keys - {None})
+    followed = _followed(missing, new, old)
+    texts = {**altered, **texts_of(connection, followed)}
+    alterations = [
+        Alteration(new[key]["key"], raw, old[followed.get(key, key)].changed_at, new[key]["raw"])
+        for key, raw in texts.items()
+    ]
+    return _Difference(new, written, same, missing, held, keys - {None}, alterations)
+
+
+def _followed(
+    missing: Sequence[Row[Any]], new: Mapping[int, Mapping[str, Any]], old: Mapping[int, Row[Any]]
+) -> dict[int, int]:
+    """Find the entries that follow others of their identifier, as with a new version: new key to old key."""
+    gone = {row.key: row.id for row in missing if row.standing == Standing.CANDIDATE}
+    return {
+        key: gone[row["key"]]
+        for key, row in new.items()
+        if key not in old and row["standing"] == Standing.CANDIDATE and row["key"] in gone
+    }
 
 
 def _rows(item: NewReading, fresh: dict[int, ServedEntry]) -> dict[int, dict[str, Any]]:
@@ -188,10 +248,22 @@ def _row(
         "raw": storable(entry.raw),
         "derived": derived,
         "problems": [problem_row(problem) for problem in entry.problems],
+        **_artifact_columns(key, entry.artifact),
         "source_rank": source_rank(entry.publisher, item.state.url, item.state.rank),
         "first_seen_at": item.at,
         "changed_at": item.at,
     }
+
+
+def _artifact_columns(key: int, ref: ArtifactRef | None) -> dict[str, Any]:
+    if ref is None:
+        return {"artifact_decision": None, "artifact_id": None, "artifact_url": None}
+    identity = None
+    if ref.decision == ArtifactDecision.INLINE:
+        identity = inline_key(key)
+    elif ref.owner is not None and ref.url is not None:
+        identity = document_id(ref.url)
+    return {"artifact_decision": ref.decision, "artifact_id": identity, "artifact_url": ref.url}
 
 
 def _lost(old: Mapping[int, Row[Any]], new: Mapping[int, Mapping[str, Any]], *, complete: bool) -> set[str]:
@@ -211,20 +283,97 @@ def _is_large_drop(old: Mapping[int, Row[Any]], lost: set[str]) -> bool:
 def _differs(old: Row[Any] | None, new: Mapping[str, Any]) -> bool:
     return old is None or any(
         getattr(old, name) != new[name]
-        for name in ("digest", "standing", "pointer", "position", "source_rank", "problems")
+        for name in (
+            "digest",
+            "standing",
+            "pointer",
+            "position",
+            "source_rank",
+            "problems",
+            "artifact_decision",
+            "artifact_id",
+            "artifact_url",
+        )
     )
 
 
 def _same_content(
     connection: Connection, old: Mapping[int, Row[Any]], new: Mapping[int, Mapping[str, Any]]
-) -> set[int]:
-    """Name the entries whose content is the same as before: another formatting of the same JSON is no change."""
+) -> tuple[set[int], dict[int, str]]:
+    """Name the entries whose content is the same as before, and give the former texts of the others that were there.
+
+    Another formatting of the same JSON is no change.
+    """
+    altered: dict[int, str] = {}
     same = {key for key, row in new.items() if key in old and old[key].digest == row["digest"]}
     for chunk in chunks(key for key in new if key in old and key not in same):
         for row in connection.execute(select(entries.c.id, entries.c.raw).where(entries.c.id.in_(chunk))):
             if same_text(row.raw, new[row.id]["raw"]):
                 same.add(row.id)
-    return same
+            else:
+                altered[row.id] = row.raw
+    return same, altered
+
+
+def _take_artifacts(
+    connection: Connection,
+    readings: Sequence[NewReading],
+    differences: Sequence[_Difference],
+    stored: Mapping[int, Mapping[int, Row[Any]]],
+) -> PutArtifacts:
+    """Watch what entries point to and read what they hold; gives what came of the inline artifacts."""
+    inline: list[NewArtifact] = []
+    watched: dict[str, str] = {}
+    dropped: set[int] = set()
+    waiting: list[dict[str, Any]] = []
+    for item, difference in zip(readings, differences, strict=True):
+        source = document_id(item.state.url)
+        old = stored.get(source, {})
+        by_position = {row["position"]: row for row in difference.written}
+        for position, entry in enumerate(item.reading.entries):
+            row = by_position.get(position)
+            if row is None or entry.artifact is None:
+                continue
+            if entry.inline is not None:
+                inline.append(_inline(row, item, entry.inline))
+            elif entry.artifact.url is not None and entry.artifact.owner is not None:
+                watched[entry.artifact.url] = entry.artifact.owner
+        written = [row for row in difference.written if row["artifact_id"] or _had_artifact(old.get(row["id"]))]
+        waiting += [_waiting(item, "entry", row["id"]) for row in written]
+        offered = {row["key"] for row in difference.new.values() if row["standing"] == Standing.CANDIDATE}
+        waiting += [
+            _waiting(item, "removed", copy_key(item.state.url, row.key))
+            for row in difference.missing
+            if row.artifact_id and row.key not in offered
+        ]
+        dropped |= {row.artifact_id for row in difference.missing if row.artifact_id}
+        dropped |= {
+            old[row["id"]].artifact_id
+            for row in written
+            if _had_artifact(old.get(row["id"])) and old[row["id"]].artifact_id != row["artifact_id"]
+        }
+        if item.state.mechanism in _PAIRED and (difference.written or difference.missing):
+            waiting.append(_waiting(item, "manifest", source))
+    if watched:
+        watch_artifacts(connection, watched, max(item.at for item in readings))
+    forget_artifacts(connection, dropped)
+    put = put_artifacts(connection, inline)
+    owners = {found.key: item for item in readings for found in inline if found.document == document_id(item.state.url)}
+    put_pending(connection, [*waiting, *(_waiting(owners[key], "artifact", key) for key in put.changed)])
+    return put
+
+
+def _had_artifact(row: Row[Any] | None) -> bool:
+    return row is not None and row.artifact_id is not None
+
+
+def _inline(row: Mapping[str, Any], item: NewReading, read: Artifact) -> NewArtifact:
+    url = f"{item.state.url}#{row['pointer']}/data"
+    return NewArtifact(row["artifact_id"], row["document_id"], url, read, item.at, item.before_at, inline=True)
+
+
+def _waiting(item: NewReading, kind: str, subject: int) -> dict[str, Any]:
+    return {"origin_id": origin_id(item.state.origin), "kind": kind, "subject": subject, "at": item.at}
 
 
 def _delete(connection: Connection, ids: Sequence[int]) -> None:

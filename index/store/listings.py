@@ -15,7 +15,8 @@ import orjson
 from sqlalchemy import Connection, Row, Select, select, update
 
 from index.records import Standing, pointer_step
-from index.served import ServedEntry, serve
+from index.served import ServedEntry, serve, with_card
+from index.store.artifacts import cards_of
 from index.store.changes import Change, append_changes
 from index.store.engines import chunks, insert_new_rows, update_rows, upsert_rows
 from index.store.postings import IndexedListing, add_to_entry_count, index_listings
@@ -47,6 +48,7 @@ class _Plan:
     fresh: Mapping[int, ServedEntry]
     rows: list[dict[str, Any]] = field(default_factory=list)
     served: dict[str, ServedEntry] = field(default_factory=dict)
+    indexed: dict[str, ServedEntry] = field(default_factory=dict)
     removed: list[int] = field(default_factory=list)
     states: dict[int, str] = field(default_factory=dict)
     new_states: list[dict[str, Any]] = field(default_factory=list)
@@ -70,10 +72,12 @@ def settle_listings(
     *,
     fresh: Mapping[int, ServedEntry] | None = None,
     reason: str = "",
+    indexed_at: datetime | None = None,
 ) -> Settled:
     """Choose for each identifier the entry that is listed, and bring listing, index and feed in line.
 
-    `fresh` holds what entries that were just read are served as, by entry key, so that they need not be read again.
+    `indexed_at` is when this is done. `fresh` holds what entries that were just read are served as, by entry key, so
+    that they need not be read again.
     """
     lock_listings(connection)
     plan = _Plan(now, reason, fresh or {})
@@ -81,7 +85,7 @@ def settle_listings(
         _plan_chunk(connection, chunk, plan)
     update_rows(connection, entries, plan.new_states)
     _write_listings(connection, plan)
-    append_changes(connection, plan.changes)
+    append_changes(connection, plan.changes, indexed_at)
     add_to_entry_count(connection, plan.count)
     return Settled(plan.states, {change.identifier: 1 for change in plan.changes})
 
@@ -96,6 +100,7 @@ def _plan_chunk(connection: Connection, keys: Sequence[str], plan: _Plan) -> Non
             entries.c.digest,
             entries.c.document_id,
             entries.c.changed_at,
+            entries.c.artifact_id,
             documents.c.url,
             documents.c.mechanism,
         )
@@ -117,10 +122,11 @@ def _plan_chunk(connection: Connection, keys: Sequence[str], plan: _Plan) -> Non
         row.identifier: row for row in connection.execute(select(listings).where(listings.c.identifier.in_(keys)))
     }
     texts = _Texts(connection, plan, [row for rows in candidates.values() for row in rows], current)
+    cards = cards_of(connection, {rows[0].artifact_id for rows in candidates.values() if rows and rows[0].artifact_id})
     for key, rows in candidates.items():
         listing = current.get(key)
         if rows:
-            _plan_listing(plan, texts, key, rows, listing)
+            _plan_listing(plan, texts, key, rows, listing, cards.get(rows[0].artifact_id))
         elif listing is not None and listing.removed_at is None:
             _plan_removal(plan, listing)
 
@@ -164,7 +170,14 @@ class _Texts:
         return self._listed.get(listing)
 
 
-def _plan_listing(plan: _Plan, texts: _Texts, key: str, rows: Sequence[Row[Any]], listing: Row[Any] | None) -> None:
+def _plan_listing(
+    plan: _Plan,
+    texts: _Texts,
+    key: str,
+    rows: Sequence[Row[Any]],
+    listing: Row[Any] | None,
+    card: Row[Any] | None,
+) -> None:
     best, *others = rows
     _state(plan, best, "listed")
     for other in others:
@@ -186,6 +199,7 @@ def _plan_listing(plan: _Plan, texts: _Texts, key: str, rows: Sequence[Row[Any]]
         "publisher": served.publisher,
         "leaf": served.leaf,
         "digest": name if changed or listing is None else listing.digest,
+        "card_digest": card.content_digest if card is not None else None,
         "sources": len(rows),
         "first_seen_at": listing.first_seen_at if listing is not None else plan.now,
         "changed_at": plan.now if changed or listing is None else listing.changed_at,
@@ -195,6 +209,8 @@ def _plan_listing(plan: _Plan, texts: _Texts, key: str, rows: Sequence[Row[Any]]
     if not changed and listing is not None and all(getattr(listing, item) == row[item] for item in row):
         return
     plan.rows.append(row)
+    if changed or listing is None or listing.card_digest != row["card_digest"]:
+        plan.indexed[key] = with_card(served, card.kind, card.normal) if card is not None else served
     if not changed:
         return
     plan.served[key] = served
@@ -270,7 +286,7 @@ def _write_listings(connection: Connection, plan: _Plan) -> None:
     upsert_rows(connection, listing_bodies, bodies, key="listing_id")
     for ids in chunks(plan.removed):
         connection.execute(update(listings).where(listings.c.id.in_(ids)).values(removed_at=plan.now, entry_id=None))
-    batch = [IndexedListing(known[key], served.impacts(), served.attributes()) for key, served in plan.served.items()]
+    batch = [IndexedListing(known[key], served.impacts(), served.attributes()) for key, served in plan.indexed.items()]
     index_listings(connection, batch, plan.removed)
 
 

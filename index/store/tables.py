@@ -79,11 +79,18 @@ class JsonText(TypeDecorator[Any]):
             return None
         try:
             return orjson.dumps(value).decode()
-        except TypeError:  # an integer past 64 bits
+        except TypeError:  # an integer past 64 bits, or nesting past what the quick writer takes
             return json.dumps(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        return None if value is None else orjson.loads(value)
+        return None if value is None else _loads(value)
+
+
+def _loads(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:  # what only the other writer could write
+        return json.loads(text)
 
 
 # Identifiers compare by their bytes: SQLite does so anyway, PostgreSQL is told to.
@@ -99,10 +106,26 @@ def storable(value: str) -> str:
     return value
 
 
+def storable_json(value: Any) -> Any:
+    """Make every text in a JSON value fit for a text column."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {storable(name): storable_json(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [storable_json(item) for item in value]
+    return value
+
+
 def key_of(*parts: str) -> int:
     """Compute the 63-bit key of something from what identifies it."""
     name = hashlib.blake2b("\x00".join(parts).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(name.digest(), "big") >> 1
+
+
+def copy_key(url: str, identifier: str) -> int:
+    """Compute the key of what a document says about an identifier, whatever version it states."""
+    return key_of("copy", url, identifier)
 
 
 origins = Table(
@@ -247,6 +270,106 @@ entries = Table(
     Column("source_rank", SmallInteger, nullable=False),
     Column("first_seen_at", UtcDateTime, nullable=False),
     Column("changed_at", UtcDateTime, nullable=False),
+    # What the entry's `url` or `data` delivers: whether it is read, and the row of it in `artifacts`.
+    Column("artifact_decision", String(32)),
+    Column("artifact_id", BigInteger, index=True),
+    Column("artifact_url", ByteString),
+)
+
+# What a card, a server card or an agent file turned out to be. The key is that of its document, or of the entry that
+# holds it inline.
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("id", BigInteger, primary_key=True, autoincrement=False),
+    Column("document_id", BigInteger, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False, index=True),
+    Column("inline", Boolean, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("shape", String(16), nullable=False),
+    Column("normal", JsonText, nullable=False),
+    Column("legacy", JsonText, nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("content_digest", String(64), nullable=False),
+    Column("secret", Boolean, nullable=False),
+    Column("problems", JsonText, nullable=False),
+    Column("findings", JsonText, nullable=False),
+    Column("churn", JsonText, nullable=False),
+    Column("first_seen_at", UtcDateTime, nullable=False),
+    # First sight of the present content, and the last of the one before it.
+    Column("changed_at", UtcDateTime, nullable=False),
+    Column("before_at", UtcDateTime),
+)
+
+# Superseded states of entries and artifacts, so that an old value can be told from a wrong one.
+versions = Table(
+    "versions",
+    metadata,
+    Column("id", SmallId, primary_key=True, autoincrement=True),
+    Column("subject", BigInteger, nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("identifier", ByteString, index=True),
+    Column("digest", String(64), nullable=False),
+    Column("content", Text, nullable=False),
+    Column("first_seen_at", UtcDateTime, nullable=False),
+    Column("last_seen_at", UtcDateTime, nullable=False),
+    Column("replaced_at", UtcDateTime, nullable=False),
+    # What the next state changed, as classed edits.
+    Column("edits", JsonText, nullable=False),
+    Column("change_class", String(16)),
+    Column("silent", Boolean, nullable=False),
+    Index(None, "subject", "id"),
+)
+
+# Disagreements of two documents about the same thing, open ones and closed ones.
+drifts = Table(
+    "drifts",
+    metadata,
+    Column("id", SmallId, primary_key=True, autoincrement=True),
+    # The same for the same disagreement between the same two sides.
+    Column("name", BigInteger, nullable=False, index=True),
+    Column("identifier", ByteString, index=True),
+    Column("publisher", ByteString, nullable=False),
+    Column("code", String(32), nullable=False),
+    Column("drift_class", String(16), nullable=False),
+    Column("severity", String(8), nullable=False),
+    Column("pointer", Text, nullable=False),
+    Column("live_pointer", Text, nullable=False),
+    Column("members", JsonText, nullable=False),
+    Column("catalog_value", JsonText),
+    Column("live_value", JsonText),
+    # The two sides: an entry, an artifact or a document each, and the documents that are looked at for them.
+    Column("catalog_id", BigInteger, nullable=False, index=True),
+    Column("live_id", BigInteger, nullable=False, index=True),
+    Column("catalog_document", BigInteger, nullable=False, index=True),
+    Column("live_document", BigInteger, nullable=False, index=True),
+    Column("catalog_url", Text, nullable=False),
+    Column("live_url", Text, nullable=False),
+    Column("catalog_digest", String(64)),
+    Column("live_digest", String(64)),
+    Column("opened_at", UtcDateTime, nullable=False),
+    Column("confirmed_at", UtcDateTime, nullable=False),
+    Column("closed_at", UtcDateTime, index=True),
+    Column("closed_by", String(16)),
+    # Who moved: `live` when the copy lags behind, `catalog` when the live side does, unknown at first sight.
+    Column("moved", String(8), nullable=False),
+    # The observations that bound the lag: the live side's last without and first with the new value, the copy's last
+    # with and first without the old one.
+    Column("live_old_at", UtcDateTime),
+    Column("live_new_at", UtcDateTime, nullable=False),
+    Column("copy_old_at", UtcDateTime, nullable=False),
+    Column("copy_new_at", UtcDateTime),
+    Column("live_seen_at", UtcDateTime, nullable=False),
+    Index(None, "opened_at", "id"),
+)
+
+# What a visit read anew and has not compared yet; the end of the visit judges it, or that of the next one.
+pending = Table(
+    "pending",
+    metadata,
+    Column("origin_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("kind", String(8), primary_key=True),
+    Column("subject", BigInteger, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
 )
 
 listings = Table(
@@ -262,6 +385,8 @@ listings = Table(
     Column("publisher", ByteString, nullable=False, index=True),
     Column("leaf", ByteString, nullable=False, index=True),
     Column("digest", String(64), nullable=False),
+    # The content of the card that search knows beside the entry.
+    Column("card_digest", String(64)),
     Column("sources", Integer, nullable=False, server_default=text("1")),
     Column("first_seen_at", UtcDateTime, nullable=False, index=True),
     Column("changed_at", UtcDateTime, nullable=False),
@@ -292,6 +417,11 @@ changes = Table(
     Column("old_digest", String(64)),
     Column("new_digest", String(64)),
     Column("reason", Text, nullable=False),
+    # How grave an alteration is, and whether it came without a new version.
+    Column("change_class", String(16)),
+    Column("silent", Boolean, nullable=False, server_default=text("false")),
+    # When search could show it; the time since `at` is our own lag.
+    Column("indexed_at", UtcDateTime),
 )
 
 words = Table(

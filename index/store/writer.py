@@ -6,23 +6,28 @@ becomes. A unit that fails is tried alone, so that it fails nobody else.
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from index.documents import DocumentVisit, FollowedLead, Outcome
+from index.documents import SUCCESSES, DocumentKind, DocumentVisit, FollowedLead, Outcome
+from index.store.artifacts import NewArtifact, PutArtifacts, append_events, put_artifacts, put_pending
+from index.store.comparing import compare_pending
 from index.store.database import Database
 from index.store.documents import (
     FoundLeads,
+    document_id,
+    origin_id,
     put_document_problems,
     put_documents,
     put_fetches,
     put_leads,
 )
+from index.store.drifts import confirm_drifts
 from index.store.entries import NewReading, apply_readings, take_away, withdraw
 from index.store.frontier import Hold, Settlement, lost_holds, settle_origins
 from index.store.listings import lock_listings
@@ -82,11 +87,19 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
-class Writer:
-    """The queue. Use as an asynchronous context manager; leaving it writes what is left."""
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
 
-    def __init__(self, database: Database) -> None:
+
+class Writer:
+    """The queue. Use as an asynchronous context manager; leaving it writes what is left.
+
+    `now` is the clock by which our own lag is measured.
+    """
+
+    def __init__(self, database: Database, now: Callable[[], datetime] = _utc_now) -> None:
         self._database = database
+        self._now = now
         self._queue: asyncio.Queue[tuple[Unit, asyncio.Future[None]] | None] = asyncio.Queue(maxsize=_MOST_UNITS * 4)
         self._task: asyncio.Task[None] | None = None
         self.tally = Tally()
@@ -129,7 +142,7 @@ class Writer:
 
     async def _commit(self, batch: Sequence[tuple[Unit, asyncio.Future[None]]]) -> None:
         try:
-            self.tally.add(await self._database.write(write_units, [unit for unit, _ in batch]))
+            self.tally.add(await self._database.write(write_units, [unit for unit, _ in batch], self._now()))
         except Exception as error:
             if len(batch) > 1:
                 _log.warning("store.batch_failed", units=len(batch), error=_reason(error))
@@ -152,17 +165,20 @@ class Writer:
             done.set_exception(error)
 
 
-def write_units(connection: Connection, units: Sequence[Unit]) -> Tally:
+def write_units(connection: Connection, units: Sequence[Unit], now: datetime) -> Tally:
     """Write units, those of one kind together; what concerns one document keeps its order."""
     tally = Tally(transactions=1)
     units = _still_claimed(connection, units)
-    if any(unit.visit.reading or unit.visit.taken_away for unit in units if isinstance(unit, RecordVisit)):
+    looks = [unit.visit for unit in units if isinstance(unit, RecordVisit)]
+    if any(visit.reading or visit.artifact or visit.taken_away for visit in looks):
         lock_listings(connection)
-    for visits in _rounds([unit.visit for unit in units if isinstance(unit, RecordVisit)]):
-        _write_visits(connection, visits, tally)
+    for visits in _rounds(looks):
+        _write_visits(connection, visits, tally, now)
     leads = [(unit.url, unit.leads, unit.at, True) for unit in units if isinstance(unit, RecordLeads)]
     _take_leads(connection, leads, (), tally)
-    settle_origins(connection, [unit.settlement for unit in units if isinstance(unit, SettleVisit)])
+    settlements = [unit.settlement for unit in units if isinstance(unit, SettleVisit)]
+    settle_origins(connection, settlements)
+    compare_pending(connection, {item.origin: item.at for item in settlements}, now)
     return tally
 
 
@@ -189,14 +205,19 @@ def _rounds(visits: Sequence[DocumentVisit]) -> list[list[DocumentVisit]]:
     return rounds
 
 
-def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally: Tally) -> None:
+def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally: Tally, now: datetime) -> None:
     put_documents(connection, [visit.state for visit in visits])
     put_fetches(connection, visits)
     tally.snapshots += put_snapshots(connection, _snapshots(visits))
     tally.documents.update(str(visit.observation.outcome) for visit in visits)
     put_document_problems(
-        connection, [(visit.state.url, visit.reading.problems) for visit in visits if visit.reading is not None]
+        connection,
+        [
+            *((visit.state.url, visit.reading.problems) for visit in visits if visit.reading is not None),
+            *((visit.state.url, ()) for visit in visits if visit.artifact is not None and visit.reading is None),
+        ],
     )
+    cards = _take_cards(connection, visits)
     readings = []
     confirmed = []
     for visit in visits:
@@ -204,11 +225,13 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
         # An unusable answer comes with a reading too, for its problems; only a body that was taken over has entries.
         if visit.reading is not None and taken_over:
             at = visit.observation.response_at
-            readings.append(NewReading(visit.state, visit.reading, at, visit.confirm_removals))
-        elif taken_over:
+            readings.append(NewReading(visit.state, visit.reading, at, visit.confirm_removals, visit.before_at))
+        elif taken_over and visit.artifact is None:
             tally.unchanged += visit.state.entry_count
             confirmed.append((visit.state.url, visit.observation.response_at))
-    applied = apply_readings(connection, readings)
+    applied = apply_readings(connection, readings, cards.changed, now)
+    append_events(connection, cards, now)
+    confirm_drifts(connection, {document_id(url): at for url, at in confirmed})
     tally.not_listed.update(applied.not_listed)
     for name in ("listed", "rejected", "unchanged", "changes", "held"):
         setattr(tally, name, getattr(tally, name) + getattr(applied, name))
@@ -222,6 +245,29 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
         if visit.leads or visit.leads_complete
     ]
     _take_leads(connection, leads, confirmed, tally)
+
+
+def _take_cards(connection: Connection, visits: Sequence[DocumentVisit]) -> PutArtifacts:
+    """Bring artifacts in line with what was read of them."""
+    found = []
+    waiting = []
+    for visit in visits:
+        state, at = visit.state, visit.observation.response_at
+        if state.kind is not DocumentKind.ARTIFACT:
+            continue
+        key = document_id(state.url)
+        read = visit.artifact if state.outcome in SUCCESSES else None
+        if read is not None:
+            found.append(NewArtifact(key, key, state.url, read, at, visit.before_at))
+        if visit.presence_changed:
+            waiting.append({"origin_id": origin_id(state.origin), "kind": "artifact", "subject": key, "at": at})
+    put = put_artifacts(connection, found)
+    owners = {document_id(visit.state.url): visit for visit in visits}
+    for key in put.changed:
+        state, at = owners[key].state, owners[key].observation.response_at
+        waiting.append({"origin_id": origin_id(state.origin), "kind": "artifact", "subject": key, "at": at})
+    put_pending(connection, waiting)
+    return put
 
 
 def _snapshots(visits: Sequence[DocumentVisit]) -> list[NewSnapshot]:

@@ -1,6 +1,6 @@
 """A crawl under test: real client, real database, the fake web, and a clock to move."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,15 +34,25 @@ LOOPBACK: dict[str, Any] = {
 }
 
 
-def settings_for(*origins: Site | str | dict[str, Any], url: str = "", **sections: Any) -> Settings:
-    """Settings that reach the fake web; sections are merged over the defaults of the tests."""
+ALL_SURFACES = ("ard", "a2a", "mcp", "madp")
+
+
+def settings_for(
+    *origins: Site | str | dict[str, Any], url: str = "", surfaces: Sequence[str] = ("ard",), **sections: Any
+) -> Settings:
+    """Settings that reach the fake web; sections are merged over the defaults of the tests.
+
+    Tests about manifests look for nothing else, so that they can count every request.
+    """
     merged: dict[str, Any] = {name: dict(values) for name, values in LOOPBACK.items()}
     if url:
         merged["storage"] = {"url": url}
     for name, values in sections.items():
         merged[name] = {**merged.get(name, {}), **values} if isinstance(values, dict) else values
     merged["origins"] = [
-        item if isinstance(item, dict) else {"origin": item.origin if isinstance(item, Site) else item}
+        item
+        if isinstance(item, dict)
+        else {"origin": item.origin if isinstance(item, Site) else item, "surfaces": list(surfaces)}
         for item in origins
     ]
     return load_settings(overrides=merged)
@@ -118,7 +128,7 @@ async def crawling(settings: Settings, clock: Clock | None = None) -> AsyncItera
     clock = clock or FakeClock()
     async with Database(settings.storage.url) as database:
         await database.prepare()
-        async with make_client(settings, clock) as client, Writer(database) as writer:
+        async with make_client(settings, clock) as client, Writer(database, clock.now) as writer:
             crew = Crew(settings, clock, client, database, writer)
             await crew.break_dead_claims()
             await crew.sync_origins()

@@ -53,12 +53,12 @@ def test_visits_go_by_the_settings() -> None:
     settings = defaults()
     policy = make_policy(settings)
     assert policy.manifest_size == settings.limits.manifest_size
-    assert policy.page_size == settings.limits.page_size
+    assert policy.rules.page_size == settings.limits.page_size
     assert policy.robots.max_size == settings.limits.robots_size
     assert policy.robots.min_delay == settings.politeness.min_delay
-    assert policy.bounds == make_bounds(settings)
-    assert (policy.bounds.entries, policy.bounds.json_depth) == (settings.limits.entries, settings.limits.json_depth)
-    assert policy.bounds.string_size == settings.limits.string_size
+    assert policy.rules.bounds == make_bounds(settings)
+    assert (policy.rules.bounds.entries, policy.rules.bounds.json_depth) == (settings.limits.entries, settings.limits.json_depth)
+    assert policy.rules.bounds.string_size == settings.limits.string_size
 
 
 async def test_nothing_on_this_machine_can_be_reached_by_default(web: FakeWeb) -> None:

@@ -1,0 +1,121 @@
+"""Reading whatever an entry's address, a card's own path or an entry's inline data delivers. Pure.
+
+The shape decides what it is; what it was announced as is only kept beside that.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from crawler.surfaces import a2a, madp, mcp
+from crawler.surfaces.members import Notes, text, without_none
+from crawler.surfaces.recognise import Kind, is_a2a_card, recognise
+from index.findings import find, has_secret, host_if_https, redact
+from index.identity import canonical_type
+from index.records import Artifact, ArtifactDecision, Problem, Severity
+from index.strict_json import MalformedJson, canonical, digest, parse
+
+VERSION = "2"
+HEADERS = {
+    **a2a.VERSION_HEADER,
+    "Accept": "application/json, application/mcp-server-card+json, application/a2a-agent-card+json, */*;q=0.5",
+}
+# The surface that an entry's artifact belongs to, by the media type it is announced with; others are not fetched.
+_SURFACE_OF_TYPE = {
+    "application/a2a-agent-card+json": "a2a",
+    "application/agent-card+json": "a2a",
+    "application/mcp-server-card+json": "mcp",
+    "application/madp+json": "madp",
+    "application/json": None,
+}
+SURFACE_OF_KIND = {
+    Kind.A2A_CARD: "a2a",
+    Kind.MCP_CARD: "mcp",
+    Kind.MCP_SERVER: "mcp",
+    Kind.MADP_AGENT: "madp",
+}
+
+
+def decision_about(media_type: str, surfaces: tuple[str, ...]) -> ArtifactDecision:
+    """Tell whether what an entry of this type points to is read as a card.
+
+    Registries, bare endpoints and types that we know nothing of are not: their address is to be called, not fetched.
+    """
+    essence = canonical_type(media_type).partition(";")[0].strip()
+    if essence not in _SURFACE_OF_TYPE:
+        return ArtifactDecision.NOT_A_CARD
+    surface = _SURFACE_OF_TYPE[essence]
+    on = surface in surfaces if surface else bool({"a2a", "mcp", "madp"} & set(surfaces))
+    return ArtifactDecision.WATCHED if on else ArtifactDecision.SURFACE_OFF
+
+
+def read_artifact(body: bytes, url: str, *, max_depth: int) -> Artifact:
+    """Read a fetched document; `url` is where it came from in the end.
+
+    What is no JSON has the kind `not_a_document` and the problem that says why.
+    """
+    try:
+        parsed = parse(body, max_depth=max_depth)
+    except MalformedJson as error:
+        return Artifact("not_a_document", "", problems=(error.problem(),), digest=digest(body))
+    read = read_value(parsed.value, url)
+    return replace(read, problems=(*parsed.problems, *read.problems), digest=digest(body))
+
+
+def read_value(value: Any, url: str) -> Artifact:
+    """Read a parsed document, such as the inline data of an entry; the digest is that of its canonical form."""
+    kind = recognise(value)
+    content = digest(canonical(value))
+    findings = find(value, https_host=host_if_https(url))
+    read = Artifact(
+        kind,
+        "",
+        problems=(_unknown(),),
+        findings=findings,
+        digest=content,
+        content_digest=content,
+        secret=has_secret(value),
+    )
+    if kind is Kind.A2A_CARD:
+        card = a2a.read_card(value)
+        read = replace(
+            read,
+            shape=card.shape,
+            normal=redact(card.normal),
+            legacy=tuple(redact(dict(item)) for item in card.legacy_interfaces),
+            problems=card.problems,
+        )
+    elif kind in (Kind.MCP_CARD, Kind.MCP_SERVER):
+        server = mcp.read_server_card(value, url)
+        read = replace(
+            read, kind=server.kind, shape=server.shape, normal=redact(server.normal), problems=server.problems
+        )
+    elif kind is Kind.MADP_AGENT:
+        read = replace(
+            read, shape=value["protocol"], normal=redact(_agent_file(value)), problems=madp.read_agent(value)
+        )
+    elif kind is not Kind.UNKNOWN:
+        read = replace(read, problems=())
+    return read
+
+
+def _agent_file(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what search and comparison can use of a MADP agent file, and of the card that the same document may be."""
+    notes = Notes("madp")
+    named = value.get("capabilities")
+    normal: dict[str, Any] = {
+        "name": text(value, "name", "", notes),
+        "description": text(value, "description", "", notes),
+        "version": text(value, "version", "", notes),
+        "agentType": text(value, "agent_type", "", notes),
+        "capabilities": [item for item in named if isinstance(item, str)] if isinstance(named, list) else None,
+        "trustAnchor": madp.trust_anchor(value),
+        "requestsPerMinute": madp.requests_per_minute(value),
+    }
+    if is_a2a_card(value):
+        normal["card"] = a2a.read_card(value).normal
+    return without_none(normal)
+
+
+def _unknown() -> Problem:
+    return Problem("artifact.unknown_kind", Severity.WARNING, "", "the document is no card of a kind we know", "")

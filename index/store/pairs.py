@@ -1,0 +1,154 @@
+"""Documents of one origin compared with each other: both manifest paths, cards of one name, inline copies of a card."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, select
+
+from index.drift import CardView, Disagreement, compare_cards_of_origin, compare_inline, compare_manifests
+from index.records import Mechanism, Standing
+from index.served import members_of
+from index.store.drifts import Live, Side, Verdict, load_lives
+from index.store.engines import chunks
+from index.store.tables import artifacts, documents, entries, key_of
+from index.text import fold_name
+
+_READ = ("fetched", "not_modified")
+# The places where an origin keeps its own cards, the current name first.
+_OWN_PLACES = (Mechanism.AGENT_CARD, Mechanism.SERVER_CARD, Mechanism.LEGACY_CARD)
+_MOST_CARDS = 200
+
+
+def judge_pairs(connection: Connection, manifests: Iterable[int], cards: Iterable[int]) -> list[Verdict]:
+    """Compare manifests that were read anew with their twins, and cards with the other cards of their origins."""
+    origins = _origins_of(connection, manifests)
+    verdicts = [verdict for origin in origins for verdict in _manifests_of(connection, origin)]
+    lives = load_lives(connection, cards)
+    for origin in {live.origin_id for live in lives.values()}:
+        verdicts += _cards_of(connection, origin, {key for key, live in lives.items() if live.origin_id == origin})
+    return verdicts
+
+
+def _origins_of(connection: Connection, keys: Iterable[int]) -> set[int]:
+    found: set[int] = set()
+    for chunk in chunks(keys):
+        found.update(connection.execute(select(documents.c.origin_id).where(documents.c.id.in_(chunk))).scalars())
+    return found
+
+
+# --- manifests --------------------------------------------------------------------------------------------------------
+
+
+def _manifests_of(connection: Connection, origin: int) -> list[Verdict]:
+    """Compare the predecessor's path, the copy, with the current one."""
+    wanted = (Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH)
+    query: Select[Any] = select(documents).where(documents.c.origin_id == origin, documents.c.mechanism.in_(wanted))
+    rows = {row.mechanism: row for row in connection.execute(query)}
+    current, older = (rows.get(mechanism) for mechanism in wanted)
+    if current is None or older is None:
+        return []
+    found: list[tuple[str, Disagreement]] = []
+    if current.outcome in _READ and older.outcome in _READ and current.digest != older.digest:
+        found = compare_manifests(*_apart(connection, older.id, current.id))
+    found = [(name, item) for name, item in found if item.is_drift]
+    seen_at = older.confirmed_at or older.first_seen_at
+    copy = Side(key_of("manifest", older.url), older.id, older.url, older.digest, seen_at)
+    verdict = Verdict(copy, _document(current), [item for _, item in found], True, True)
+    verdict.names = [name for name, _ in found]
+    return [verdict]
+
+
+def _apart(connection: Connection, first: int, second: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Give the entries of two documents by identifier, without those that are the same text in both."""
+    query: Select[Any] = select(entries.c.document_id, entries.c.key, entries.c.digest, entries.c.id).where(
+        entries.c.document_id.in_((first, second)), entries.c.standing == Standing.CANDIDATE
+    )
+    sides: dict[int, dict[str, Row[Any]]] = {first: {}, second: {}}
+    for row in connection.execute(query):
+        sides[row.document_id][row.key] = row
+    one, other = sides[first], sides[second]
+    same = {key for key, row in one.items() if key in other and other[key].digest == row.digest}
+    members = _members(connection, [row.id for side in (one, other) for key, row in side.items() if key not in same])
+    apart = [{key: members[row.id] for key, row in side.items() if key not in same} for side in (one, other)]
+    return apart[0], apart[1]
+
+
+def _members(connection: Connection, keys: Iterable[int]) -> dict[int, Mapping[str, Any]]:
+    found: dict[int, Mapping[str, Any]] = {}
+    for chunk in chunks(keys):
+        query: Select[Any] = select(entries.c.id, entries.c.raw, entries.c.derived).where(entries.c.id.in_(chunk))
+        for row in connection.execute(query):
+            found[row.id] = members_of(json.loads(row.raw), row.derived)
+    return found
+
+
+def _document(row: Row[Any]) -> Live:
+    seen_at = row.confirmed_at or row.first_seen_at
+    view = CardView("ard.manifest", "", {}, row.digest)
+    return Live(
+        key=row.id,
+        view=view,
+        document=row.id,
+        url=row.url,
+        seen_at=seen_at,
+        changed_at=row.changed_at or seen_at,
+        last_good_at=row.confirmed_at,
+        origin_id=row.origin_id,
+        mechanism=row.mechanism,
+    )
+
+
+# --- cards ------------------------------------------------------------------------------------------------------------
+
+
+def _cards_of(connection: Connection, origin: int, changed: set[int]) -> list[Verdict]:
+    """Compare the cards of an origin with those in its own places, as far as one of the two is new."""
+    lives = load_lives(connection, _card_keys(connection, origin))
+    own = sorted(
+        (live for live in lives.values() if live.mechanism in _OWN_PLACES),
+        key=lambda live: _OWN_PLACES.index(Mechanism(live.mechanism)),
+    )
+    identifiers = _identifiers(connection, lives)
+    verdicts = []
+    for place, live in enumerate(own):
+        for other in lives.values():
+            if other.key == live.key or other in own[:place] or not changed & {live.key, other.key}:
+                continue
+            if not _is_same_agent(live, other):
+                continue
+            verdicts.append(_pair(live, other, changed, identifiers.get(other.key)))
+    return verdicts
+
+
+def _card_keys(connection: Connection, origin: int) -> Sequence[int]:
+    query = (
+        select(artifacts.c.id)
+        .join(documents, documents.c.id == artifacts.c.document_id)
+        .where(documents.c.origin_id == origin)
+        .order_by(documents.c.rank, artifacts.c.id)
+        .limit(_MOST_CARDS)
+    )
+    return connection.execute(query).scalars().all()
+
+
+def _identifiers(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for chunk in chunks(keys):
+        query = select(entries.c.artifact_id, entries.c.key).where(
+            entries.c.artifact_id.in_(chunk), entries.c.state == "listed"
+        )
+        found.update((row.artifact_id, row.key) for row in connection.execute(query.order_by(entries.c.key.desc())))
+    return found
+
+
+def _is_same_agent(first: Live, second: Live) -> bool:
+    names = [fold_name(str(live.view.normal.get("name") or "")) for live in (first, second)]
+    return bool(names[0]) and names[0] == names[1]
+
+
+def _pair(live: Live, other: Live, changed: set[int], identifier: str | None) -> Verdict:
+    compare = compare_inline if other.inline else compare_cards_of_origin
+    found = [item for item in compare(other.view, live.view) if item.is_drift] if live.is_there else []
+    side = Side(key_of("card", str(other.key)), other.document, other.url, other.view.digest, other.seen_at, identifier)
+    return Verdict(side, live, found, other.key in changed, live.key in changed)
