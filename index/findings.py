@@ -1,67 +1,65 @@
 """What a public document should not hold: secrets, addresses of the inside, text that talks to a model. Pure.
 
-A finding names the place and never the value; `redact` takes the value out of everything that leaves us.
+A finding names the place and never the value; `redact` takes the value out of everything that leaves us. Both ask the
+same function, so what one reports the other masks. Texts are hostile: every pattern here works in linear time.
 """
 
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
 from index.records import Problem, Severity, pointer_step
+from index.secrets import MASK, is_secret_name, mask
 from index.urls import host_of
 
-MASK = "[redacted]"
-_SECRET_NAME = re.compile(
-    r"(?:api[_-]?key|access[_-]?token|auth[_-]?token|bearer[_-]?token|client[_-]?secret|secret(?:[_-]?key)?|password|"
-    r"passwd|private[_-]?key|refresh[_-]?token|authorization|credentials?)",
-    re.IGNORECASE,
-)
-# Values that say where a secret goes instead of being one.
-_PLACEHOLDER = re.compile(
-    r"\s*(?:<[^>]*>|\{[^}]*\}|\$\{?[A-Z_a-z0-9]+\}?|\*+|x{3,}|your[-_ ].*|none|null|true|false|required|optional|"
-    r"bearer|basic|oauth2?|openid|header|query|cookie)?\s*",
-    re.IGNORECASE,
-)
-_SECRET_VALUE = re.compile(
-    # Words after "bearer" are words; what holds digits or inner dots is a token.
-    r"(?:(?<=bearer )|(?<=basic ))(?=\S*(?:[0-9]|\.\w))[A-Za-z0-9._~+/=-]{12,}"
-    r"|(?<![A-Za-z0-9])sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|(?<![A-Za-z0-9])(?:AKIA|ASIA)(?=[A-Z]*[0-9])[0-9A-Z]{16}(?![A-Za-z0-9])|AIza[0-9A-Za-z_-]{30,}|glpat-[A-Za-z0-9_-]{16,}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
-    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?",
-    re.IGNORECASE,
-)
+_MODEL_WORDS = r"(?:instructions?|prompts?|guidelines|directives?|tasks?|messages?|rules)"
+_WHICH = r"(?:all|any|the|your|my|of|these|those|previous|prior|above|earlier|other|preceding|current|original|system)"
 _INSTRUCTION = re.compile(
-    r"(?:ignore|disregard|forget) (?:all |any |the )?(?:previous|prior|above|earlier|your|other|task)"
-    r"|(?:^|\n)\s*#{1,6}\s*system\b|<\s*/?\s*(?:system|assistant|instructions?)\s*>|\[/?inst\]"
-    r"|you (?:must|should|have to) (?:now )?(?:always )?(?:call|use|invoke|send|reveal|output|prefer)"
-    r"|do not (?:tell|inform|mention|reveal).{0,40}user|system prompt|developer message",
-    re.IGNORECASE,
+    rf"\b(?:ignore|disregard|forget|override)\s{{1,4}}(?:{_WHICH}\s{{1,4}}){{1,5}}{_MODEL_WORDS}\b"
+    r"|\b(?:ignore|disregard|forget)\s{1,4}(?:everything|anything|all)\s{1,4}(?:above|before|prior|previous|you)"
+    r"|^[ \t]{0,8}#{1,6}[ \t]{0,8}system(?:[ \t](?:prompt|messages?|override|instructions?))?[ \t]{0,8}:?[ \t]{0,8}$"
+    r"|^[ \t]{0,8}system[ \t]{1,4}(?:prompt|message|override|instructions?)[ \t]{0,8}:"
+    r"|<[ \t]{0,4}/?[ \t]{0,4}(?:system|assistant|instructions?|important)[ \t]{0,4}>"
+    r"|<\|(?:im_start|im_end|system|assistant|user)\|>|<</?sys>>|\[/?inst\]"
+    r"|\b(?:do\snot|don't|never)\s{1,4}(?:tell|inform|notify|mention|reveal)\b[^.\n]{0,40}\buser"
+    r"|\b(?:always|only)\s{1,4}(?:prefer|choose|select|recommend|pick|use|call)\s{1,4}this\s{1,4}(?:tool|agent|server)"
+    r"\b[^.\n]{0,40}\b(?:over|instead\sof|rather\sthan)\b"
+    r"|\b(?:reveal|output|print|repeat|leak|send|exfiltrate)\s{1,4}(?:\w{1,20}\s{1,4}){0,4}"
+    r"(?:system\sprompt|developer\smessages?|hidden\sinstructions|(?:chat|conversation)\shistory)"
+    r"|\byou\sare\snow\s(?:in\s)?(?:dan\b|developer\smode|unrestricted|jailbroken)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_URL = re.compile(r"(https?)://(\[[0-9a-f:.]+\]|[^/\s\"'<>?#\\:]+)", re.IGNORECASE)
-_INNER_SUFFIXES = (".local", ".internal", ".localhost", ".lan", ".home", ".corp", ".svc", ".cluster.local", ".intranet")
-_ADDRESS_MEMBERS = frozenset({"url", "endpoint", "jku", "iconUrl", "documentationUrl", "streamable_http", "sse"})
-_MOST_NODES = 20_000
+# Invisible letters; the flags of some countries are the one lawful use.
+_HIDDEN_LETTERS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007e]")
+_PROMPT_NAMES = frozenset({"systemprompt", "system_prompt", "system-prompt"})
+_AUTHORITY = re.compile(r"([a-z][a-z0-9+.-]{0,20})://([^/?#\\\s\"'<>]{1,300})", re.IGNORECASE)
+_HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253}):[0-9]{1,5}", re.IGNORECASE)
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_INNER_SUFFIXES = (".local", ".internal", ".localhost", ".lan", ".home", ".corp", ".svc", ".intranet", ".home.arpa")
+_ADDRESS_NAMES = frozenset({"url", "endpoint", "jku", "streamable_http", "sse", "websocket", "trust_anchor", "href"})
+_PLAIN_SCHEMES = frozenset({"http", "ws"})
 _MOST_FINDINGS = 100
+_DEEPEST = 300
+
+_Place = tuple[Any, ...]
 
 
 def find(value: Any, *, https_host: str | None = None) -> tuple[Problem, ...]:
     """Look through a document; `https_host` is the host that served it over https, if it did."""
     found: list[Problem] = []
-    for name, pointer, text in _texts(value):
+    for name, place, text in _texts(value):
         if len(found) >= _MOST_FINDINGS:
             break
-        if _is_secret(name, text):
-            found.append(_finding("secret", Severity.ERROR, pointer, "looks like a credential; it is masked here"))
-        for scheme, host in _URL.findall(text) if name in _ADDRESS_MEMBERS else ():
-            problem = _address_finding(scheme.lower(), host.lower(), pointer, https_host)
-            if problem is not None:
-                found.append(problem)
-        if _INSTRUCTION.search(text):
-            found.append(
-                _finding("instructions", Severity.WARNING, pointer, "the text speaks to a model; nothing here obeys it")
-            )
+        if mask(name, text) != text:
+            found.append(_finding("secret", Severity.ERROR, place, "looks like a credential; it is masked here"))
+        if _holds_addresses(name):
+            found.extend(_address_findings(text, place, (https_host or "").strip("[]")))
+        if _speaks_to_a_model(name, text):
+            message = "the text speaks to a model; nothing here obeys it"
+            found.append(_finding("instructions", Severity.WARNING, place, message))
     return tuple(found)
 
 
@@ -71,63 +69,113 @@ def redact(value: Any) -> Any:
 
 
 def _redact(name: str, value: Any, depth: int) -> Any:
-    if depth > 64:
+    if isinstance(value, str):
+        return mask(name, value)
+    if not isinstance(value, Mapping | list):
         return value
-    if isinstance(value, Mapping):
-        return {key: _redact(key, member, depth + 1) for key, member in value.items()}
+    if depth > _DEEPEST:
+        return MASK
     if isinstance(value, list):
         return [_redact(name, item, depth + 1) for item in value]
-    if isinstance(value, str):
-        if _SECRET_NAME.fullmatch(name) and not _PLACEHOLDER.fullmatch(value):
-            return MASK
-        return _SECRET_VALUE.sub(MASK, value)
-    return value
+    found: dict[str, Any] = {}
+    for key, meant in _meant_names(name, value):
+        shown = mask("", key)
+        while shown in found:
+            shown += "_"
+        found[shown] = _redact(meant, value[key], depth + 1)
+    return found
 
 
 def has_secret(value: Any) -> bool:
     """Tell whether anything in a document looks like a credential."""
-    return any(_is_secret(name, text) for name, _, text in _texts(value))
+    return any(mask(name, text) != text for name, _, text in _texts(value))
 
 
-def _is_secret(name: str, text: str) -> bool:
-    if _SECRET_NAME.fullmatch(name) and not _PLACEHOLDER.fullmatch(text):
-        return True
-    return _SECRET_VALUE.search(text) is not None
-
-
-def _texts(value: Any) -> Iterator[tuple[str, str, str]]:
-    """Walk a document: the member name, pointer and text of every string."""
-    stack: list[tuple[str, str, Any]] = [("", "", value)]
-    for _ in range(_MOST_NODES):
-        if not stack:
-            return
-        name, pointer, node = stack.pop()
+def _texts(value: Any) -> Iterator[tuple[str, _Place, str]]:
+    """Walk a document in its order: the name that is meant, place and text of every string, member names included."""
+    stack: list[tuple[str, _Place, Any]] = [("", (), value)]
+    while stack:
+        name, place, node = stack.pop()
         if isinstance(node, Mapping):
-            stack.extend((key, pointer + pointer_step(key), node[key]) for key in reversed(list(node)))
+            members = _meant_names(name, node)
+            for key, _ in members:
+                yield "", (place, key), key
+            stack.extend((meant, (place, key), node[key]) for key, meant in reversed(members))
         elif isinstance(node, list):
-            stack.extend((name, f"{pointer}/{index}", node[index]) for index in range(len(node) - 1, -1, -1))
+            stack.extend((name, (place, index), node[index]) for index in range(len(node) - 1, -1, -1))
         elif isinstance(node, str):
-            yield name, pointer, node
+            yield name, place, node
 
 
-def _address_finding(scheme: str, host: str, pointer: str, https_host: str | None) -> Problem | None:
-    name = host.strip("[]")
+# Members whose text belongs to what is named beside or above them: headers, variables, properties of a schema.
+_VALUE_MEMBERS = frozenset({"value", "values", "default", "defaultValue", "example", "examples", "const"})
+
+
+def _meant_names(name: str, value: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Give each member with the name its text is judged by."""
+    beside = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
+    owner = beside if is_secret_name(beside) else name if is_secret_name(name) else None
+    return [(key, owner if owner is not None and key in _VALUE_MEMBERS else key) for key in value]
+
+
+def _speaks_to_a_model(name: str, text: str) -> bool:
+    if name.lower() in _PROMPT_NAMES and text.strip():
+        return True
+    return _INSTRUCTION.search(text) is not None or _HIDDEN_LETTERS.search(text) is not None
+
+
+@lru_cache(maxsize=4096)
+def _holds_addresses(name: str) -> bool:
+    return name in _ADDRESS_NAMES or name.endswith(("Url", "_url", "URL"))
+
+
+def _address_findings(text: str, place: _Place, https_host: str) -> Iterator[Problem]:
+    """Look at the hosts of an address member; gRPC has host and port without a scheme."""
+    text = text[:4096].strip()
+    bare = _HOST_AND_PORT.fullmatch(text)
+    named = [("", bare[1])] if bare else [(match[1].lower(), _host(match[2])) for match in _AUTHORITY.finditer(text)]
+    for scheme, host in named:
+        name = unquote(host).lower().strip("[]").rstrip(".")
+        if https_host and name == https_host:
+            if scheme in _PLAIN_SCHEMES:
+                message = "plain http on a host that serves https"
+                yield _finding("scheme_downgrade", Severity.WARNING, place, message)
+        elif _is_inner(name):
+            message = "an address that nobody outside can reach"
+            yield _finding("endpoint_unreachable_by_design", Severity.WARNING, place, message)
+
+
+def _host(authority: str) -> str:
+    host = authority.rpartition("@")[2]
+    return host.partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+
+
+def _is_inner(name: str) -> bool:
+    """Tell a host of the inside: a special address, a single label, a name that public name servers don't have."""
+    if not name or "{" in name or "$" in name:
+        return False
     try:
         address = ipaddress.ip_address(name)
     except ValueError:
-        inner = name == "localhost" or "." not in name or name.endswith(_INNER_SUFFIXES)
-    else:
-        inner = not address.is_global or address.is_multicast or address.is_unspecified
-    if inner:
-        message = "an address that nobody outside can reach"
-        return _finding("endpoint_unreachable_by_design", Severity.WARNING, pointer, message)
-    if scheme == "http" and https_host is not None and name == https_host:
-        return _finding("scheme_downgrade", Severity.WARNING, pointer, "plain http on a host that serves https")
-    return None
+        # Other ways to write a number, which some clients read as an address, are addresses nobody publishes.
+        numeric = _NUMERIC_LABEL.fullmatch(name.rpartition(".")[2]) is not None
+        return "." not in name or numeric or name.endswith(_INNER_SUFFIXES)
+    inner = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    address = inner or address
+    return not address.is_global or address.is_multicast
 
 
-def _finding(code: str, severity: Severity, pointer: str, message: str) -> Problem:
-    return Problem(f"finding.{code}", severity, pointer, message, "our check of public documents")
+def _finding(code: str, severity: Severity, place: _Place, message: str) -> Problem:
+    return Problem(f"finding.{code}", severity, _pointer(place), message, "our check of public documents")
+
+
+def _pointer(place: _Place) -> str:
+    """Write a place as a JSON Pointer, in which a secret that stands as a name is masked as well."""
+    steps = []
+    while place:
+        place, step = place
+        steps.append(pointer_step(mask("", step) if isinstance(step, str) else step))
+    return "".join(reversed(steps))
 
 
 def host_if_https(url: str) -> str | None:
