@@ -18,7 +18,8 @@ class Notes:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, code: str, severity: Severity, pointer: str, message: str, clause: str = "") -> None:
-        if len(self.problems) < _MOST_PROBLEMS:
+        # An error decides about the whole document, so it is never cut off.
+        if len(self.problems) < _MOST_PROBLEMS or severity is Severity.ERROR:
             self.problems.append(Problem(f"{self.prefix}.{code}", severity, pointer, message, clause))
 
     def error(self, code: str, pointer: str, message: str, clause: str = "") -> None:
