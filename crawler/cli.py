@@ -21,6 +21,7 @@ _COMMANDS = {
     "show": ("search", "show", "Show a listing and where it comes from."),
     "origins": ("origins", "origins", "Look after the allowlist."),
     "changes": ("changes", "changes", "Print the change feed."),
+    "endorse": ("endorse", "endorse", "Tell whether a brand publishes exactly this entry."),
     "db": ("db", "db", "Look after the database."),
     "demo": ("demo", "demo", "Run a sample federation on this machine."),
 }

@@ -139,7 +139,7 @@ def endorse(
 ) -> Endorsement:
     """Decide whether the brand publishes the candidate; `brand` is what the caller meant, in normal form."""
     evidence = manifest.evidence
-    forms = _forms(candidate)
+    forms = forms_of(candidate)
     if not forms:
         detail = "the candidate is no JSON object of one meaning"
         return Endorsement(Verdict.MISMATCH, brand, Reason.CANDIDATE_INVALID, detail, evidence=evidence)
@@ -164,7 +164,7 @@ def endorse(
     return _mismatch(forms, brand, manifest, identifier, now, older)
 
 
-def _forms(candidate: Candidate) -> list[dict[str, Any]]:
+def forms_of(candidate: Candidate) -> list[dict[str, Any]]:
     """Give what a candidate may be compared as: the object itself and, for a flat result, without what Search added.
 
     A result that nests its entry counts as that entry, unchanged.

@@ -59,6 +59,8 @@ def _whole(value: Any) -> Any:
 _TELLING = {"pattern": r"[^\s\u0085\u001c-\u001f]"}
 _KEY = {"minLength": 1, "maxLength": LONGEST_KEY, "pattern": "^[^@]", "not": {"enum": sorted(UNSUPPORTED_KEYS)}}
 
+_DOMAIN = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$"
+
 _Whole = BeforeValidator(_whole)
 Scalar = str | int | float | bool
 FilterValue = Scalar | Annotated[list[Scalar], Field(max_length=_MAX_FILTER_VALUES)]
@@ -104,6 +106,14 @@ class ExploreRequest(_Closed):
     result_type: Annotated[FacetsType, Field(alias="resultType")]
 
 
+class EndorsementRequest(_Closed):
+    """`POST /endorsement`."""
+
+    # In the form that is compared: who asks says exactly which host is meant.
+    brand_domain: Annotated[str, Field(alias="brandDomain", max_length=253, pattern=_DOMAIN)]
+    entry: dict[str, Any]
+
+
 def parse_search(value: Any) -> SearchRequest:
     """Check a search request; raises InvalidArgument with the first thing that is wrong."""
     request = _validate(SearchRequest, value)
@@ -115,6 +125,11 @@ def parse_search(value: Any) -> SearchRequest:
 def parse_explore(value: Any) -> ExploreRequest:
     """Check an explore request; raises InvalidArgument with the first thing that is wrong."""
     return _validate(ExploreRequest, value)
+
+
+def parse_endorsement(value: Any) -> EndorsementRequest:
+    """Check an endorsement request; raises InvalidArgument with the first thing that is wrong."""
+    return _validate(EndorsementRequest, value)
 
 
 def _validate(model: type[_Model], value: Any) -> _Model:

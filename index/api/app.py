@@ -4,7 +4,7 @@ from aiohttp import web
 
 from config.errors import OperatorError
 from config.settings import Settings
-from index.api import agents, operations, search, wellknown
+from index.api import agents, endorsement, operations, search, wellknown
 from index.api.errors import SERVER, ApiRunner
 from index.api.keys import DATABASE, SETTINGS, TOKENS
 from index.query import PageTokens
@@ -19,6 +19,7 @@ def routes() -> list[web.RouteDef]:
     return [
         web.post(f"{BASE}/search", search.search),
         web.post(f"{BASE}/explore", search.explore),
+        web.post(f"{BASE}/endorsement", endorsement.endorsement),
         web.get(f"{BASE}/agents", agents.list_agents),
         # The rest of the path, so that encoded slashes and line ends reach the handler and get their 400.
         web.get(f"{BASE}/agents/{{identifier:(?s:.*)}}", agents.retrieve_agent),

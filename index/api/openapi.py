@@ -3,7 +3,16 @@
 from typing import Any
 
 from config.settings import Settings
-from index.query import DEFAULT_LIST_PAGE, LONGEST_FILTER, MAX_PAGE_SIZE, ExploreRequest, SearchRequest
+from index.brand_manifest import Reason
+from index.endorsement import Verdict
+from index.query import (
+    DEFAULT_LIST_PAGE,
+    LONGEST_FILTER,
+    MAX_PAGE_SIZE,
+    EndorsementRequest,
+    ExploreRequest,
+    SearchRequest,
+)
 
 _IDENTIFIER = "^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"
 _REF = "#/components/schemas/{model}"
@@ -31,6 +40,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "paths": {
             "/search": {"post": _search()},
             "/explore": {"post": _explore()},
+            "/endorsement": {"post": _endorsement()},
             "/agents": {"get": _list()},
             "/agents/{identifier}": {"get": _retrieve()},
         },
@@ -41,7 +51,7 @@ def document(settings: Settings) -> dict[str, Any]:
 def _models() -> dict[str, Any]:
     """Take the request schemas from the models that check the requests."""
     schemas: dict[str, Any] = {}
-    for model in (SearchRequest, ExploreRequest):
+    for model in (SearchRequest, ExploreRequest, EndorsementRequest):
         schema = model.model_json_schema(by_alias=True, ref_template=_REF)
         schemas.update(schema.pop("$defs", {}))
         schemas[model.__name__] = schema
@@ -101,12 +111,45 @@ def _schemas() -> dict[str, Any]:
             "properties": {"items": _array("ListItem"), "total": {"type": "integer"}, "pageToken": text},
             "required": ["items"],
         },
+        "Endorsement": _endorsement_schema(),
         "Error": {
             "type": "object",
             "properties": {"errorCode": text, "message": text},
             "required": ["errorCode", "message"],
         },
     }
+
+
+def _endorsement_schema() -> dict[str, Any]:
+    text, maybe, instant = {"type": "string"}, {"type": ["string", "null"]}, {"type": ["string", "null"]}
+    reasons = {"oneOf": [{"type": "null"}, {"type": "string", "enum": list(Reason)}]}
+    lag = _closed({"atLeastS": {"type": "number"}, "atMostS": {"type": "number"}}, ["atLeastS", "atMostS"])
+    diagnostic = {"code": text, "firstSeenAt": instant, "lastSeenAt": instant, "lag": lag}
+    evidence = {
+        "url": text,
+        "finalUrl": maybe,
+        "redirects": {"type": "array", "items": text},
+        "etag": maybe,
+        "digest": maybe,
+        "fetchedAt": instant,
+        "confirmedAt": instant,
+        "freshUntil": instant,
+    }
+    difference = {"pointer": text, "candidate": maybe, "manifest": maybe}
+    members = {
+        "verdict": {"type": "string", "enum": list(Verdict)},
+        "reason": reasons,
+        "detail": text,
+        "brandDomain": text,
+        "identifier": maybe,
+        "manifest": _closed(evidence, list(evidence)),
+        "entryDigest": maybe,
+        "validUntil": instant,
+        "diagnostics": {"type": "array", "items": _closed(diagnostic, ["code"])},
+        "differences": {"type": "array", "items": _closed(difference, list(difference))},
+        "differencesOmitted": {"type": "boolean"},
+    }
+    return _closed(members, list(members))
 
 
 def _ref(name: str) -> dict[str, str]:
@@ -167,6 +210,15 @@ def _explore() -> dict[str, Any]:
         "summary": "Count the values of fields over everything that matches.",
         "requestBody": _body("ExploreRequest"),
         "responses": _answers("ExploreResponse", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
+    }
+
+
+def _endorsement() -> dict[str, Any]:
+    return {
+        "operationId": "judgeEndorsement",
+        "summary": "Compare an entry with what a brand publishes on its own domain.",
+        "requestBody": _body("EndorsementRequest"),
+        "responses": _answers("Endorsement", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
     }
 
 
