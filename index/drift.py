@@ -91,7 +91,8 @@ def _is_figure_change(edit: Edit) -> bool:
 
 
 def _shown(form: Mapping[str, Any], members: Sequence[str]) -> dict[str, Any]:
-    return {member: small(redact({member: form[member]})[member]) for member in members[:20] if member in form}
+    found: dict[str, Any] = small(redact({member: form[member] for member in members[:20] if member in form}))
+    return found
 
 
 def compare_hybrid(live: CardView) -> list[Disagreement]:
@@ -148,19 +149,16 @@ def _compare_entries(first: Any, second: Any) -> list[Disagreement]:
     for edit in diff_entries(first, second):
         if edit.kind is not ChangeClass.ORDER_ONLY:
             by_member.setdefault(_top(edit), []).append(edit)
-    return [
-        Disagreement(
-            "drift.manifests_differ",
-            summary(edits) or ChangeClass.BEHAVIOURAL,
-            _severity(edits),
-            pointer_step(member),
-            pointer_step(member),
-            _shown(first, (member,)).get(member),
-            _shown(second, (member,)).get(member),
-            (member,),
-        )
-        for member, edits in by_member.items()
-    ]
+    return [_differing(member, edits, first, second) for member, edits in by_member.items()]
+
+
+def _differing(member: str, edits: Sequence[Edit], first: Mapping[str, Any], second: Mapping[str, Any]) -> Disagreement:
+    # A name may be as secret as a value, and masking it renames the member.
+    shown = next(iter(redact({member: None})))
+    catalog, live = (next(iter(_shown(side, (member,)).values()), None) for side in (first, second))
+    place = pointer_step(shown)
+    kind = summary(edits) or ChangeClass.BEHAVIOURAL
+    return Disagreement("drift.manifests_differ", kind, _severity(edits), place, place, catalog, live, (shown,))
 
 
 def compare_cards_of_origin(first: CardView, second: CardView) -> list[Disagreement]:

@@ -6,6 +6,7 @@ Forms come from foreign documents of every version, so each reading tolerates wh
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from index.identity import version_key
@@ -19,6 +20,8 @@ _MAJOR_MINOR = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.[0-9A-Za-z.+-]*)?")
 # A binding that older server cards shorten.
 _BINDINGS = {"http": "streamablehttp"}
 _MOST = 2000
+# Each is compared with each stated one.
+_MOST_ADDRESSES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def addresses(form: Mapping[str, Any], legacy: Sequence[Any] = ()) -> list[Addre
 
 
 def _addresses(pointer: str, items: Any, binding: str) -> Iterator[Address]:
-    for index, item in objects(items):
+    for index, item in objects(items)[:_MOST_ADDRESSES]:
         url = text(item, "url")
         if url:
             one = text(item, "protocolVersion")
@@ -178,6 +181,7 @@ def absolute(reference: str, base: Any) -> str | None:
         return None
 
 
+@lru_cache(maxsize=4096)
 def canonical(url: str) -> str:
     """Write an address in the form that equal ones share; what is no URL stays as it is."""
     try:

@@ -23,8 +23,8 @@ _ENDPOINTS = frozenset(
     endpoint endpoints endpointurl interfaceurl preferredinterface serviceurl interfaces supportedinterfaces remotes
     """.split()
 )
-_CONTAINERS = frozenset("a2a agent card connection interface mcp server transport".split())
-_BAGS = frozenset({"metadata", "extensions"})
+# Members in which terms about the agent may stand; in an extension bag all of them.
+_LEADING = frozenset("a2a agent card connection extensions interface mcp metadata server transport".split())
 _URLS = ("url", "endpoint", "href", "interfaceurl", "serviceurl")
 _BINDINGS = ("protocolbinding", "binding", "preferredtransport", "transport", "type")
 # Beside an address that is a plain text these could as well be about something else.
@@ -37,7 +37,7 @@ _OPEN = frozenset({"none", "no", "open", "optional", "public", "anonymous"})
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+|/\S*|[A-Za-z0-9.-]+:[0-9]{1,5}")
 # A protocol's version, where `version` alone could be that of the interface.
 _PROTOCOL_VERSION = re.compile(r"[0-9]{1,4}\.[0-9]{1,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_MOST = 100
+_MOST = 50
 _DEEPEST = 4
 _LONGEST_NAME = 300
 
@@ -70,11 +70,15 @@ class Stated:
     access: list[Term]
 
 
+# A member: its local name and where it stands.
+_Member = tuple[str, Term]
+
+
 def stated_by(entry: Mapping[str, Any]) -> Stated:
     """Collect what an entry states; `access` terms have the value true where credentials are needed."""
     found = Stated([], [], [])
     own = {name: member for name, member in entry.items() if name not in _CORE}
-    _collect(own, "", "", 0, found)
+    _collect(_members(own, "", ""), "", 0, found)
     return Stated(found.endpoints[:_MOST], found.versions[:_MOST], found.access[:_MOST])
 
 
@@ -83,92 +87,86 @@ def local_name(name: str) -> str:
     return re.split(r"[:/#]", name)[-1].replace("_", "").replace("-", "").lower()
 
 
-def _collect(node: Mapping[str, Any], pointer: str, place: str, depth: int, found: Stated) -> None:
-    has_endpoint = False
-    for name, value, term in _members(node, pointer, place):
-        if name in _ENDPOINTS:
-            endpoints = list(_endpoints(name, value, term, node, pointer, place))
-            has_endpoint = has_endpoint or bool(endpoints)
-            found.endpoints += endpoints
+def _collect(members: list[_Member], place: str, depth: int, found: Stated) -> None:
+    above = local_name(place)
+    beside = Endpoint(Term("", "", ""), _binding(members, vague=above == "transport"), _versions(members, vague=False))
+    endpoints: list[Endpoint] = []
+    for name, term in members:
+        if name in _ENDPOINTS and len(endpoints) < _MOST:
+            endpoints += _endpoints(name, term, beside)
         elif name in _ACCESS:
-            found.access += _access(value, term)
-        elif isinstance(value, Mapping) and depth < _DEEPEST and _leads_on(name, place):
-            _collect(value, term.pointer, term.place, depth + 1, found)
-    if not has_endpoint:
-        found.versions += _versions(node, pointer, place, vague=False)
+            found.access += _access(term)
+        elif isinstance(term.value, Mapping) and depth < _DEEPEST and (name in _LEADING or above == "extensions"):
+            _collect(_members(term.value, term.pointer, term.place), term.place, depth + 1, found)
+    found.endpoints += endpoints
+    if not endpoints:
+        found.versions += beside.versions
 
 
-def _leads_on(name: str, place: str) -> bool:
-    """Tell whether terms about the agent may stand inside a member; the keys of an extension bag are free."""
-    return name in _BAGS or name in _CONTAINERS or local_name(place) == "extensions"
-
-
-def _members(node: Mapping[str, Any], pointer: str, place: str) -> Iterator[tuple[str, Any, Term]]:
+def _members(node: Mapping[str, Any], pointer: str, place: str) -> list[_Member]:
+    found = []
     for name, value in node.items():
         if len(name) <= _LONGEST_NAME:
             step = pointer_step(name)
-            yield local_name(name), value, Term(pointer + step, place + step, value)
+            found.append((local_name(name), Term(pointer + step, place + step, value)))
+    return found
 
 
-def _endpoints(
-    name: str, value: Any, term: Term, node: Mapping[str, Any], pointer: str, place: str
-) -> Iterator[Endpoint]:
+def _endpoints(name: str, term: Term, beside: Endpoint) -> Iterator[Endpoint]:
+    """Read an endpoint: a text, of which the terms beside it speak, an object, or a list of either."""
     preferred = name == "preferredinterface"
-    if isinstance(value, str):
-        if _ADDRESS.fullmatch(value.strip()):
-            vague = local_name(pointer) == "transport"
-            yield Endpoint(
-                term,
-                _binding(node, pointer, place, vague=vague),
-                _versions(node, pointer, place, vague=False),
-                preferred,
-            )
-    elif isinstance(value, Mapping):
-        yield from _of_object(value, term.pointer, term.place, preferred=preferred)
-    elif isinstance(value, list):
-        for index, item in enumerate(value[:_MOST]):
-            at, where = f"{term.pointer}/{index}", f"{term.place}/*"
+    if isinstance(term.value, list):
+        for index, item in enumerate(term.value[:_MOST]):
+            at = Term(f"{term.pointer}/{index}", f"{term.place}/*", item)
             if isinstance(item, Mapping):
-                yield from _of_object(item, at, where, preferred=False)
-            elif isinstance(item, str) and _ADDRESS.fullmatch(item.strip()):
-                yield Endpoint(Term(at, where, item))
+                yield from _of_object(at, preferred=False)
+            elif _is_address(item):
+                yield Endpoint(at)
+    elif isinstance(term.value, Mapping):
+        yield from _of_object(term, preferred=preferred)
+    elif _is_address(term.value):
+        yield Endpoint(term, beside.binding, beside.versions, preferred)
 
 
-def _of_object(node: Mapping[str, Any], pointer: str, place: str, *, preferred: bool) -> Iterator[Endpoint]:
-    for name, value, term in _members(node, pointer, place):
-        if name in _URLS and isinstance(value, str) and _ADDRESS.fullmatch(value.strip()):
-            binding = _binding(node, pointer, place, vague=True)
-            yield Endpoint(term, binding, _versions(node, pointer, place, vague=True), preferred)
-            return
+def _of_object(node: Term, *, preferred: bool) -> Iterator[Endpoint]:
+    members = _members(node.value, node.pointer, node.place)
+    url = next((term for name, term in members if name in _URLS and _is_address(term.value)), None)
+    if url is not None:
+        yield Endpoint(url, _binding(members, vague=True), _versions(members, vague=True), preferred)
 
 
-def _binding(node: Mapping[str, Any], pointer: str, place: str, *, vague: bool) -> Term | None:
+def _is_address(value: Any) -> bool:
+    return isinstance(value, str) and _ADDRESS.fullmatch(value.strip()) is not None
+
+
+def _binding(members: list[_Member], *, vague: bool) -> Term | None:
     found = {
         name: term
-        for name, value, term in _members(node, pointer, place)
-        if name in _BINDINGS and isinstance(value, str) and value and (vague or name not in _VAGUE)
+        for name, term in members
+        if name in _BINDINGS and isinstance(term.value, str) and term.value and (vague or name not in _VAGUE)
     }
     return next((found[name] for name in _BINDINGS if name in found), None)
 
 
-def _versions(node: Mapping[str, Any], pointer: str, place: str, *, vague: bool) -> tuple[Term, ...]:
+def _versions(members: list[_Member], *, vague: bool) -> tuple[Term, ...]:
     found: list[Term] = []
-    for name, value, term in _members(node, pointer, place):
+    for name, term in members:
         if name not in _VERSIONS or (name in _VAGUE and not vague):
             continue
-        if isinstance(value, str) and value:
-            if name not in _VAGUE or _PROTOCOL_VERSION.fullmatch(value):
-                found.append(term)
-        elif isinstance(value, list):
-            found += [
+        if isinstance(term.value, list):
+            items = [
                 Term(f"{term.pointer}/{index}", f"{term.place}/*", item)
-                for index, item in enumerate(value[:_MOST])
-                if isinstance(item, str) and item
+                for index, item in enumerate(term.value[:_MOST])
             ]
-    return tuple(found)
+            found += [item for item in items if isinstance(item.value, str) and item.value]
+        elif isinstance(term.value, str) and term.value.strip():
+            if name not in _VAGUE or _PROTOCOL_VERSION.fullmatch(term.value):
+                found.append(term)
+    return tuple(found[:_MOST])
 
 
-def _access(value: Any, term: Term) -> Iterator[Term]:
+def _access(term: Term) -> Iterator[Term]:
+    value = term.value
     if isinstance(value, bool):
         yield term
     elif isinstance(value, str) and value.strip():

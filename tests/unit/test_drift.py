@@ -506,6 +506,21 @@ def test_each_address_of_a_list_is_drift_of_its_own_and_is_known_again() -> None
     assert {item.key for item in one} == {item.key for item in two}
 
 
+def test_an_entry_of_thousands_of_addresses_and_tags_is_compared_up_to_a_bound() -> None:
+    many = {f"x{number}:endpoint": f"https://e{number}.example/" for number in range(5000)}
+    found = compared(a2a(), metadata=many, tags=[f"t{number}" for number in range(5000)])
+    assert [sum(item.code == code for item in found) for code in ("drift.interface_changed", "drift.tag_removed")] == [
+        50,
+        100,
+    ]
+
+
+def test_an_empty_term_states_nothing() -> None:
+    empty = {"endpoint": "https://acme.example/a2a", "protocolBinding": "", "protocolVersion": ""}
+    assert compared(a2a(), metadata=empty) == []
+    assert compared(a2a(), metadata={"protocolVersion": " ", "authentication": " "}) == []
+
+
 # --- servers ----------------------------------------------------------------------------------------------------------
 
 
@@ -703,6 +718,13 @@ def test_manifests_of_one_origin_differ_by_member_and_by_entry() -> None:
 def test_manifests_that_differ_in_an_address_break_callers() -> None:
     found = compare_manifests({"urn:a": entry()}, {"urn:a": entry(url="https://acme.example/other.json")})
     assert [(item.kind, item.live) for _, item in found] == [(ChangeClass.BREAKING, "https://acme.example/other.json")]
+
+
+def test_a_secret_of_a_manifest_is_masked_even_as_a_name() -> None:
+    secret = "ghp_" + "a1" * 15
+    [(_, found)] = compare_manifests({"urn:a": entry()}, {"urn:a": entry(**{secret: {"token": secret}})})
+    assert secret not in repr(found)
+    assert secret not in found.key
 
 
 def test_manifests_with_the_same_content_agree() -> None:
