@@ -1,6 +1,7 @@
-"""The shelf of a crawl: what is remembered is in the database, what is new goes through the writer."""
+"""The shelves that remember by the database: one writes what is new, the other keeps it for a rehearsal alone."""
 
 import asyncio
+from dataclasses import replace
 
 from crawler.clock import Clock
 from index.documents import DocumentState, DocumentVisit, FollowedLead
@@ -47,3 +48,37 @@ class StoredShelf:
                 fault = fault or error
         if fault is not None:
             raise fault
+
+
+class RehearsalShelf:
+    """Remembers what the database holds, and what was found since in memory; nothing is written.
+
+    `units` are the writes that a visit would have queued, in their order.
+    """
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._states: dict[str, DocumentState] = {}
+        self._bodies: dict[str, bytes] = {}
+        self.units: list[RecordVisit | RecordLeads] = []
+
+    @property
+    def visits(self) -> list[DocumentVisit]:
+        """Give every look at a document, in order."""
+        return [unit.visit for unit in self.units if isinstance(unit, RecordVisit)]
+
+    async def load_document(self, url: str) -> DocumentState | None:
+        return self._states.get(url) or await self._database.read(load_state, url)
+
+    async def load_body(self, digest: str) -> bytes | None:
+        return self._bodies.get(digest) or await self._database.read(load_snapshot, digest)
+
+    async def record(self, visit: DocumentVisit) -> None:
+        if visit.body is not None and visit.state.digest is not None:
+            self._bodies[visit.state.digest] = visit.body
+        self._states[visit.state.url] = visit.state
+        self.units.append(RecordVisit(replace(visit, observation=replace(visit.observation, body=b""))))
+
+    async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
+        self.units.append(RecordLeads(url, leads, self._clock.now()))

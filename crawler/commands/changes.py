@@ -1,48 +1,70 @@
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from crawler.commands.render import instant, print_json, table
+from config.errors import OperatorError
+from config.settings import Settings
+from crawler.commands.render import print_json, table
 from crawler.commands.session import opened_database, run_async, settings_of
-from index.store.changes import Change, read_changes
+from index.store.changes import Change, newest_changes, read_changes
+from index.views import change_json
 
 
 @click.command()
-@click.option("--after", type=click.IntRange(0), default=0, help="Only events after this cursor.")
+@click.option("--after", type=click.IntRange(0), help="Only events after this cursor.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most events.")
+@click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N events instead of the oldest.")
 @click.option("--identifier", help="Only events of this entry.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def changes(context: click.Context, after: int, limit: int, identifier: str | None, as_json: bool) -> None:
-    """Print the change feed, oldest first."""
+def changes(
+    context: click.Context, after: int | None, limit: int, last: int | None, identifier: str | None, as_json: bool
+) -> None:
+    """Print the change feed, oldest first: entries, cards and drift."""
     settings = settings_of(context)
-
-    async def work() -> list[Change]:
-        async with opened_database(settings) as database:
-            return await database.read(read_changes, after, limit, identifier)
-
-    events = run_async(work())
+    if last is not None and after is not None:
+        raise OperatorError("--last and --after exclude each other")
+    events = run_async(_changes(settings, after or 0, limit, last, identifier))
     if as_json:
-        print_json({"items": [change_json(event) for event in events], "next": events[-1].cursor if events else after})
+        following = events[-1].cursor if events else after or 0
+        print_json({"items": [change_json(event) for event in events], "next": following})
         return
+    click.echo(changes_table([change_json(event) for event in events]) if events else "no changes")
+
+
+async def _changes(
+    settings: Settings, after: int, limit: int, last: int | None, identifier: str | None
+) -> list[Change]:
+    async with opened_database(settings) as database:
+        if last is not None:
+            return await database.read(newest_changes, last, identifier)
+        return await database.read(read_changes, after, limit, identifier)
+
+
+def changes_table(items: Sequence[dict[str, Any]], *, numbered: bool = True) -> str:
+    """Lay out events for people."""
+    headings = ("cursor", "at", "kind", "class", "identifier", "what")
     cells = [
-        (event.cursor, event.at, event.kind, event.identifier, ", ".join(event.members) or event.reason)
-        for event in events
+        (
+            item["cursor"],
+            item["at"][:19].replace("T", " "),
+            item["kind"],
+            _class(item),
+            item["identifier"] or item["url"],
+            _what(item),
+        )
+        for item in items
     ]
-    click.echo(table(("cursor", "at", "kind", "identifier", "what"), cells) if cells else "no changes")
+    return table(headings, cells) if numbered else table(headings[1:], [row[1:] for row in cells])
 
 
-def change_json(event: Change) -> dict[str, Any]:
-    """Write an event of the feed as JSON."""
-    return {
-        "cursor": event.cursor,
-        "kind": event.kind,
-        "identifier": event.identifier,
-        "at": instant(event.at),
-        "url": event.url,
-        "mechanism": event.mechanism,
-        "members": list(event.members),
-        "oldDigest": event.old_digest,
-        "newDigest": event.new_digest,
-        "reason": event.reason,
-    }
+def _class(item: dict[str, Any]) -> str:
+    return f"{item['class'] or ''}{', silent' if item['silent'] else ''}"
+
+
+def _what(item: dict[str, Any]) -> str:
+    members = ", ".join(item["members"])
+    if item["kind"].startswith("drift."):
+        return f"{item['reason'].removeprefix('drift.')} {members}".rstrip()
+    return members or item["reason"]

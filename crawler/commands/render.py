@@ -1,8 +1,11 @@
 """Output for people: aligned tables, and foreign text that cannot move the cursor."""
 
+import json
+import os
 import re
+import sys
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -54,9 +57,50 @@ def shown(value: object) -> str:
     return str(value)
 
 
+_SPAN_PARTS = (("d", 86_400), ("h", 3600), ("m", 60), ("s", 1))
+
+
+def span(seconds: float) -> str:
+    """Write a length of time for people, in its two largest units."""
+    left = round(seconds)
+    parts: list[str] = []
+    for unit, size in _SPAN_PARTS:
+        number, left = divmod(left, size)
+        if number or (unit == "s" and not parts):
+            parts.append(f"{number}{unit}")
+        elif parts:
+            break
+    return " ".join(parts[:2])
+
+
+def lag_text(lag: Mapping[str, Any] | None) -> str:
+    """Write a lag for people: an interval, or how long it is at least."""
+    if lag is None:
+        return ""
+    least, most = lag["atLeastS"], lag["atMostS"]
+    if most is None:
+        return f"at least {span(least)}"
+    return span(most) if round(least) == round(most) else f"{span(least)} to {span(most)}"
+
+
+def value_text(value: Any, longest: int = _LONGEST_CELL) -> str:
+    """Write a value of a document for people: texts in quotes, anything else as JSON, cut when long."""
+    return clean(json.dumps(value, ensure_ascii=False), longest)
+
+
+def coloured(text: str, colour: str) -> str:
+    """Colour a line on a terminal, unless NO_COLOR is set; `text` must be clean."""
+    if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
+        return text
+    return click.style(text, fg=colour)
+
+
 def print_json(value: Any) -> None:
     """Print a value as JSON, for programs; what could move the cursor of somebody who looks on is escaped."""
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:  # an integer past 64 bits, out of somebody's card
+        text = json.dumps(value, indent=2)
     click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Row, select, update
 
 from index.store.engines import insert_rows
 from index.store.tables import changes, facts
@@ -67,24 +67,33 @@ def read_changes(connection: Connection, after: int, limit: int, identifier: str
     query = select(changes).where(changes.c.cursor > after).order_by(changes.c.cursor).limit(limit)
     if identifier is not None:
         query = query.where(changes.c.identifier == identifier)
-    return [
-        Change(
-            kind=row.kind,
-            identifier=row.identifier,
-            at=row.at,
-            url=row.url,
-            mechanism=row.mechanism,
-            members=tuple(row.members),
-            old_digest=row.old_digest,
-            new_digest=row.new_digest,
-            reason=row.reason,
-            change_class=row.change_class,
-            silent=row.silent,
-            indexed_at=row.indexed_at,
-            cursor=row.cursor,
-        )
-        for row in connection.execute(query)
-    ]
+    return [_change(row) for row in connection.execute(query)]
+
+
+def newest_changes(connection: Connection, most: int, identifier: str | None = None) -> list[Change]:
+    """Give the newest events, oldest first."""
+    query = select(changes).order_by(changes.c.cursor.desc()).limit(most)
+    if identifier is not None:
+        query = query.where(changes.c.identifier == identifier)
+    return [_change(row) for row in connection.execute(query)][::-1]
+
+
+def _change(row: Row[Any]) -> Change:
+    return Change(
+        kind=row.kind,
+        identifier=row.identifier,
+        at=row.at,
+        url=row.url,
+        mechanism=row.mechanism,
+        members=tuple(row.members),
+        old_digest=row.old_digest,
+        new_digest=row.new_digest,
+        reason=row.reason,
+        change_class=row.change_class,
+        silent=row.silent,
+        indexed_at=row.indexed_at,
+        cursor=row.cursor,
+    )
 
 
 def last_cursor(connection: Connection) -> int:

@@ -95,6 +95,14 @@ class Database:
         async with self.writing() as connection:
             return await connection.run_sync(work, *arguments)
 
+    async def rehearse(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run one piece of work in a write transaction that is rolled back; what it gives is what would have been."""
+        async with self.writing() as connection:
+            try:
+                return await connection.run_sync(work, *arguments)
+            finally:
+                await connection.rollback()
+
     async def read(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run one piece of work that only reads."""
         async with self.reading() as connection:

@@ -1,0 +1,137 @@
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from config.errors import OperatorError
+from config.settings import Settings
+from config.units import parse_duration
+from crawler.clock import SystemClock
+from crawler.commands.render import lag_text, print_json, table, value_text
+from crawler.commands.session import opened_database, run_async, settings_of
+from index.diff import ChangeClass
+from index.store.database import Database
+from index.store.drift_reads import DriftFilter, StoredRow, drifts_of, list_drifts
+from index.store.inspect import listing_row, origin_row
+from index.views import drift_json
+
+_FOUND = 1
+_PREFIX = "drift."
+_LONGEST_VALUE = 40
+
+
+@click.command()
+@click.option(
+    "--state",
+    type=click.Choice(("open", "closed", "all")),
+    default="open",
+    show_default=True,
+    help="Drift that goes on, that ended, or both.",
+)
+@click.option("--class", "drift_class", type=click.Choice([str(name) for name in ChangeClass]), help="How grave it is.")
+@click.option("--publisher", metavar="DOMAIN", help="Only of this publisher.")
+@click.option("--code", help="Only of this code, as in drift.version_mismatch.")
+@click.option("--origin", metavar="ORIGIN", help="Only where one of the two sides is on this origin.")
+@click.option("--since", metavar="TIME", help="Only opened since then: a time, a date, or as long ago as 24h.")
+@click.option("--identifier", metavar="ID", help="Only of this entry.")
+@click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most drifts.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def drift(
+    context: click.Context,
+    state: str,
+    drift_class: str | None,
+    publisher: str | None,
+    code: str | None,
+    origin: str | None,
+    since: str | None,
+    identifier: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """Show where catalogs and live cards disagree, opened last first; exits 1 when any of it is open."""
+    settings = settings_of(context)
+    now = SystemClock().now()
+    wanted = DriftFilter(
+        state=state,
+        drift_class=drift_class,
+        publisher=publisher.lower() if publisher else None,
+        code=code if code is None or code.startswith(_PREFIX) else _PREFIX + code,
+        identifier=identifier,
+        origin=origin.rstrip("/").lower() if origin else None,
+        since=None if since is None else read_time(since, now),
+    )
+    rows, is_open = run_async(_drift(settings, wanted, limit))
+    items = [drift_json(row, now) for row in rows]
+    if as_json:
+        print_json({"items": items})
+    else:
+        click.echo(drift_table(items) if items else "no drift")
+    if is_open:
+        context.exit(_FOUND)
+
+
+def read_time(text: str, now: datetime) -> datetime:
+    """Read a point in time: RFC 3339, a date, or a duration before now; without an offset it is UTC."""
+    try:
+        return now - parse_duration(text)
+    except ValueError:
+        pass
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        raise OperatorError(
+            f"--since {text}: expected a time such as 2026-11-29T12:00:00Z, a date, or a duration such as 24h"
+        ) from None
+    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
+
+
+async def _drift(settings: Settings, wanted: DriftFilter, limit: int) -> tuple[Sequence[StoredRow], bool]:
+    """Give what matches, and whether any of it is open, be it past the limit."""
+    async with opened_database(settings) as database:
+        await _check(database, wanted)
+        rows = await database.read(list_drifts, wanted, limit)
+        if wanted.state == "all":
+            return rows, any(row.closed_at is None for row in rows) or await _any_open(database, wanted)
+        return rows, wanted.state == "open" and bool(rows)
+
+
+async def _any_open(database: Database, wanted: DriftFilter) -> bool:
+    return bool(await database.read(list_drifts, replace(wanted, state="open"), 1))
+
+
+async def _check(database: Database, wanted: DriftFilter) -> None:
+    """Refuse names that nothing has: a gate with a slip in its name would let everything through."""
+    if wanted.origin is not None and await database.read(origin_row, wanted.origin) is None:
+        raise OperatorError(f"--origin {wanted.origin}: not known (see `ardvark origins list`)")
+    name = wanted.identifier
+    if name is None or await database.read(listing_row, name) is not None:
+        return
+    if not await database.read(drifts_of, name, 1):
+        raise OperatorError(f"--identifier {name}: not known")
+
+
+def drift_table(items: Sequence[dict[str, Any]]) -> str:
+    """Lay out drifts for people."""
+    headings = ("class", "code", "identifier", "pointer", "catalog", "live", "since", "lag", "state")
+    cells = [
+        (
+            item["class"],
+            item["code"].removeprefix(_PREFIX),
+            item["identifier"] or item["catalogUrl"],
+            item["pointer"],
+            _value(item["catalog"]),
+            "-> " + _value(item["live"]),
+            item["openedAt"][:19].replace("T", " "),
+            lag_text(item["lag"]),
+            item["state"] if item["closedBy"] is None else f"closed ({item['closedBy']})",
+        )
+        for item in items
+    ]
+    return table(headings, cells)
+
+
+def _value(value: Any) -> str:
+    return "-" if value is None else value_text(value, _LONGEST_VALUE)
