@@ -158,11 +158,16 @@ def _versions(members: list[_Member], *, vague: bool) -> tuple[Term, ...]:
                 Term(f"{term.pointer}/{index}", f"{term.place}/*", item)
                 for index, item in enumerate(term.value[:_MOST])
             ]
-            found += [item for item in items if isinstance(item.value, str) and item.value]
-        elif isinstance(term.value, str) and term.value.strip():
-            if name not in _VAGUE or _PROTOCOL_VERSION.fullmatch(term.value):
-                found.append(term)
+            found += [item for item in items if _is_version(name, item.value)]
+        elif _is_version(name, term.value):
+            found.append(term)
     return tuple(found[:_MOST])
+
+
+def _is_version(name: str, value: Any) -> bool:
+    if not isinstance(value, str) or not value.strip():
+        return False
+    return name not in _VAGUE or _PROTOCOL_VERSION.fullmatch(value) is not None
 
 
 def _access(term: Term) -> Iterator[Term]:
