@@ -197,7 +197,7 @@ def _summary(result: dict[str, Any]) -> str:
         ("brand", result["brandDomain"]),
         ("entry", result["identifier"]),
         ("manifest", evidence.get("url")),
-        ("answered by", evidence.get("finalUrl")),
+        ("answered by", evidence.get("finalUrl") if evidence.get("fetchedAt") else None),
         ("fetched", evidence.get("fetchedAt")),
         ("valid until", result["validUntil"]),
         ("entry digest", result["entryDigest"]),

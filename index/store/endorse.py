@@ -60,11 +60,11 @@ def manifest_of_brand(
     )
 
 
-def _origins_on(connection: Connection, host: str) -> list[str]:
-    """Name the active origins on a host, whatever their scheme and port."""
+def _origins_on(connection: Connection, host: str) -> Iterator[str]:
+    """Name the active origins on a host, whatever their scheme and port; asks only once somebody looks."""
     starts = [origins.c.origin.startswith(f"{scheme}://{host}", autoescape=True) for scheme in ("https", "http")]
     query = select(origins.c.origin).where(starts[0] | starts[1], origins.c.active).order_by(origins.c.origin.desc())
-    return list(connection.execute(query).scalars())
+    yield from connection.execute(query).scalars()
 
 
 def _problems(connection: Connection, document: int) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import jsonschema_rs
 import pytest
 
 from tests.conftest import OpenCrawl
@@ -297,3 +298,28 @@ async def test_a_copy_that_lags_is_told_with_the_times(web: FakeWeb, open_crawl:
             assert 3 * 3600 <= found["lag"]["atMostS"] < 3 * 3600 + 100
         unknown = await ask(registry, branded(description="as it will be", version="2.0"))
         assert unknown["diagnostics"] == [{"code": "newer_than_manifest"}]
+
+
+async def test_every_kind_of_answer_is_as_described(web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock) -> None:
+    clock.advance(hours=-1)
+    site = acme(web, branded(description="as it was"), headers={"Cache-Control": "max-age=86400"})
+    async with serving(crawl_sqlite, site) as registry:
+        site.manifest(branded(), headers={"Cache-Control": "max-age=86400"})
+        clock.advance(hours=1)
+        await registry.crawl.run()
+        document = (await registry.get("/openapi.json")).json
+        answers = [
+            await ask(registry, branded()),
+            await ask(registry, branded(description="as it was")),
+            await ask(registry, branded(extra=[None, {"a": 1.5}])),
+            await ask(registry, {"osd:brandDomain": BRAND}),
+            await ask(registry, {}),
+            await ask(registry, {"osd:brandDomain": "other.example"}, "other.example"),
+        ]
+    validator = jsonschema_rs.Draft202012Validator(
+        {"$ref": "#/components/schemas/Endorsement", "components": document["components"]}
+    )
+    for answer in answers:
+        assert [error.message for error in validator.iter_errors(answer)] == []
+    assert not validator.is_valid({**answers[0], "verdict": "maybe"})
+    assert not validator.is_valid({**answers[0], "more": 1})
