@@ -24,7 +24,7 @@ from crawler.shelf import Shelf
 from crawler.surfaces import ard, artifact
 from crawler.surfaces.base import Bounds, Source
 from crawler.surfaces.html import Page, read_page
-from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit, Observation, Outcome
+from index.documents import ABSENCES, FAILURES, DocumentKind, DocumentState, DocumentVisit, Observation, Outcome
 from index.identity import essence, is_json_type
 from index.records import Artifact, ArtifactDecision, ArtifactRef, Entry, Mechanism, Problem, Reading, Standing
 from index.strict_json import canonical, digest
@@ -66,8 +66,7 @@ class Judge:
             visit = await self._artifact(state, observation)
         else:
             visit = await self._manifest(state, observation)
-        came_or_went = (state.outcome in ABSENCES) != (visit.state.outcome in ABSENCES) or state.attempted_at is None
-        return replace(visit, before_at=state.confirmed_at, presence_changed=came_or_went)
+        return replace(visit, before_at=state.confirmed_at, presence_changed=_came_or_went(state, visit.state))
 
     def missed(self, state: DocumentState, observation: Observation, watch: WatchRules | None = None) -> DocumentVisit:
         """Say what an answer without a document means for the copy that is held."""
@@ -249,7 +248,7 @@ class Judge:
             # As for manifests: without the copy a 304 confirms nothing (RFC 9111 4.3.3).
             lost = replace(state, digest=None)
             return await self._artifact(lost, await self.fetch(lost))
-        return self._carded(step, observation, await self._read_artifact(body, observation), None)
+        return self._carded(step, observation, await self._read_artifact(body, observation, state.mechanism), None)
 
     async def _artifact_fetched(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         body = observation.body
@@ -259,8 +258,8 @@ class Judge:
             content = Content(name, state.content_digest, len(body), artifact.VERSION)
             step = after_content(state, observation, content, watch, chance)
             return DocumentVisit(step.state, observation, notes=step.notes)
-        read = await self._read_artifact(body, observation)
-        if read.kind not in artifact.SURFACE_OF_KIND:
+        read = await self._read_artifact(body, observation, state.mechanism)
+        if read.kind not in artifact.READ_KINDS:
             kind = "malformed" if read.kind == "not_a_document" else "unknown"
             visit = await self._unusable(state, observation, *read.problems, kind=kind)
             return replace(visit, artifact=read if visit.observation.outcome is Outcome.WRONG_KIND else None)
@@ -280,11 +279,12 @@ class Judge:
             notes=step.notes,
         )
 
-    async def _read_artifact(self, body: bytes, observation: Observation) -> Artifact:
+    async def _read_artifact(self, body: bytes, observation: Observation, mechanism: Mechanism) -> Artifact:
         depth = self.rules.bounds.json_depth
+        arguments = (body, observation.final_url, mechanism)
         if len(body) > _IN_THREAD_FROM:
-            return await asyncio.to_thread(artifact.read_artifact, body, observation.final_url, max_depth=depth)
-        return artifact.read_artifact(body, observation.final_url, max_depth=depth)
+            return await asyncio.to_thread(artifact.read_artifact, *arguments, max_depth=depth)
+        return artifact.read_artifact(*arguments, max_depth=depth)
 
     # --- both ---------------------------------------------------------------------------------------------------------
 
@@ -309,6 +309,19 @@ class Judge:
             ancestors=(*state.ancestors, state.url),
             predecessor=state.mechanism in (Mechanism.PREDECESSOR_PATH, Mechanism.PREDECESSOR_LINK),
         )
+
+
+def _came_or_went(before: DocumentState, after: DocumentState) -> bool:
+    """Tell whether a document is there and was not, the other way round, or something else is in its place.
+
+    A failure tells nothing; after one it is open what was there before.
+    """
+    if after.outcome in FAILURES:
+        return False
+    if before.attempted_at is None or before.outcome in FAILURES:
+        return True
+    absences = [state.outcome in ABSENCES for state in (before, after)]
+    return any(absences) and (absences != [True, True] or before.reason != after.reason)
 
 
 def _cache_control(headers: Mapping[str, str]) -> CacheControl:

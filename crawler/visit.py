@@ -25,6 +25,7 @@ from crawler.discover import (
 from crawler.fetch.client import FetchClient, Request
 from crawler.fetch.robots import ParsedRobots, RobotsGate, RobotsPolicy
 from crawler.judge import Judge, JudgeRules
+from crawler.madp import MadpVisit
 from crawler.policy.cadence import Range
 from crawler.policy.freshness import Verdict
 from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
@@ -36,6 +37,7 @@ from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit
 from index.records import RANK_OF_MECHANISM, ArtifactDecision, ArtifactRef, Entry, Lead, Mechanism
 
 _CONTROL_INTERVAL = timedelta(days=1)
+_LEAST_RATE = 1e-3
 _TOO_MANY = "too_many_documents"
 _WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE, DocumentKind.ARTIFACT})
 
@@ -81,8 +83,9 @@ class VisitReport:
     postponed: int = 0
     unvisited: list[Target] = field(default_factory=list)
     owners: set[str] = field(default_factory=set)
-
     next_look_at: datetime | None = None
+    # The MADP assessment of the origin, when it was made anew.
+    madp: Mapping[str, Any] | None = None
 
     @property
     def failed(self) -> bool:
@@ -110,14 +113,15 @@ class Visitor:
         *,
         force: bool = False,
         probe: bool = True,
+        madp: Mapping[str, Any] | None = None,
         extra: Iterable[Target] = (),
         deadline: float | None = None,
     ) -> VisitReport:
         """Look at the documents of one origin that are due, or at all of them with `force`.
 
-        `states` are its known documents. Without `probe` only known documents and `extra` targets are looked at, which
-        is how an origin is treated that a pattern merely admits. What a `deadline` of the event loop's clock cuts off
-        is named in the report.
+        `states` are its known documents, `madp` its last MADP assessment. Without `probe` only known documents and
+        `extra` targets are looked at, which is how an origin is treated that a pattern merely admits. What a `deadline`
+        of the event loop's clock cuts off is named in the report.
         """
         gate = RobotsGate(
             self._client,
@@ -131,7 +135,7 @@ class Visitor:
             force=force,
         )
         policy = self._policy.for_origin(rules)
-        visit = _Visit(self._client, self._clock, policy, rules, scope, shelf, gate, dict(states), force)
+        visit = _Visit(self._client, self._clock, policy, rules, scope, shelf, gate, dict(states), force, madp)
         return await visit.run(probe=probe, extra=extra, deadline=deadline)
 
 
@@ -149,6 +153,7 @@ class _Visit:
         gate: RobotsGate,
         states: dict[str, DocumentState],
         force: bool,
+        madp: Mapping[str, Any] | None,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -160,10 +165,12 @@ class _Visit:
         self._states = states
         self._force = force
         self._queue: list[Target] = []
+        self._is_unsorted = False
         self._planned: set[str] = set()
         self._artifacts = 0
         self._rows: list[list[Target]] = []
         self._judge = Judge(policy.rules, clock, shelf, self._fetch, self._is_catch_all, self._decide)
+        self._madp = MadpVisit(rules.origin, scope, shelf, self._states, madp)
         self._excess: list[DocumentState] = []
         self._report = VisitReport(rules.origin)
 
@@ -175,10 +182,11 @@ class _Visit:
                 await self._ask_robots()
                 await self._leave_out()
                 while self._queue and not self._must_leave():
-                    self._queue.sort(key=self._urgency)
+                    self._sort()
                     await self._look(self._queue[0])
                     self._queue.pop(0)
                 self._report.postponed = len(self._queue)
+                self._report.madp = await self._madp.assessment()
         except TimeoutError:
             self._report.unvisited = list(self._queue)
         looks = [state.next_fetch_at for state in self._states.values() if state.next_fetch_at is not None]
@@ -200,9 +208,12 @@ class _Visit:
         self._rows = card_probes(self._rules) if probe else []
         self._advance_rows()
         known = [state for state in self._states.values() if state.kind in _WATCHED]
+        places = {target.lead.url for row in card_probes(self._rules) for target in row} if probe else set()
         # Where there are too many, those that brought something stay.
         for state in sorted(known, key=lambda state: (state.digest is None, state.rank, state.url)):
-            if state.mechanism in ROW_MECHANISMS:
+            # Where a row has come to an end, only what is further on and brought something is of interest.
+            in_row = state.mechanism in ROW_MECHANISMS
+            if (in_row and (state.digest is None or state.url not in places)) or not self._madp.is_wanted(state):
                 continue
             lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
             if not self._enqueue(Target(state.kind, lead)) and self._is_due(state):
@@ -222,8 +233,12 @@ class _Visit:
         self._planned.add(url)
         state = self._states.get(url)
         if state is None or self._force or self._is_due(state):
-            self._queue.append(target)
+            self._join(target)
         return True
+
+    def _join(self, target: Target) -> None:
+        self._queue.append(target)
+        self._is_unsorted = True
 
     def _advance_rows(self) -> None:
         """Go on along the places of a card: what is not at one of them may be at the next.
@@ -259,12 +274,18 @@ class _Visit:
     def _must_leave(self) -> bool:
         """Leave the rest for a later visit when the origin asks for it, or when the pause would hold this one up."""
         if self._is_slow() and self._report.outcomes:
-            self._report.wait = max(self._report.wait or timedelta(0), self._gate.spacing(self._rules.origin))
+            self._report.wait = max(self._report.wait or timedelta(0), self._spacing(self._rules.origin))
         # While robots.txt cannot be had nothing is asked for, and what that means for each document is worth noting.
         return self._report.wait is not None and self._report.robots != "robots_unreachable"
 
     def _is_slow(self) -> bool:
-        return self._gate.spacing(self._rules.origin) > self._policy.max_wait
+        return self._spacing(self._rules.origin) > self._policy.max_wait
+
+    def _sort(self) -> None:
+        """Put the queue in order again after something joined it."""
+        if self._is_unsorted or self._is_slow():
+            self._queue.sort(key=self._urgency)
+            self._is_unsorted = False
 
     def _urgency(self, target: Target) -> tuple[Any, ...]:
         """Order the queue: the most telling first, or whose turn it is where one visit can look at one document."""
@@ -281,6 +302,9 @@ class _Visit:
         self._states[state.url] = visit.state
         self._report.outcomes[state.url] = visit.state.outcome or Outcome.UNREACHABLE
         self._take_artifacts(visit)
+        if "madp" in self._rules.surfaces:
+            for target in self._madp.further(visit):
+                self._enqueue(target)
         if visit.state.kind is DocumentKind.ARTIFACT:
             self._advance_rows()
         if visit.observation.retry_after is not None:
@@ -300,7 +324,11 @@ class _Visit:
                 depth=lead.depth,
                 ancestors=lead.ancestors,
             )
-        if state.mechanism is not Mechanism.ENTRY and (lead.rank < state.rank or lead.mechanism in PROBED):
+        if state.mechanism is Mechanism.ENTRY:
+            better = lead.mechanism in ROW_MECHANISMS
+        else:
+            better = lead.rank < state.rank or lead.mechanism in PROBED
+        if better:
             # A better recommendation than the one it was found by, or one that nobody else can withdraw.
             return replace(state, mechanism=lead.mechanism, rank=lead.rank, depth=lead.depth, ancestors=lead.ancestors)
         return state
@@ -314,19 +342,31 @@ class _Visit:
         conditions = conditions_for(state, watch, self._clock.now(), version)
         headers = artifacts.HEADERS if artifact else {}
         request = Request(state.url, size, conditions, truncate=page, headers=headers, robots=self._report.robots)
-        observation = await self._client.fetch(request, self._approve, self._gate.spacing)
+        observation = await self._client.fetch(request, self._approve, self._spacing)
         again = observation.outcome is Outcome.NOT_MODIFIED and judge_304(state, observation) is not Verdict.CONFIRMED
         if again or (observation.status in (412, 428) and conditions):
             request = replace(request, conditions={}, reload=True)
-            observation = await self._client.fetch(request, self._approve, self._gate.spacing)
+            observation = await self._client.fetch(request, self._approve, self._spacing)
             if observation.outcome is Outcome.NOT_MODIFIED:
                 detail = "304 although nothing was asked that it could answer"
                 observation = replace(observation, outcome=Outcome.UNREACHABLE, reason="protocol_error", detail=detail)
         return observation
 
+    def _spacing(self, origin: str) -> timedelta:
+        """Give the pause between requests; a rate that a MADP publisher states bounds it for its own origin."""
+        spacing = self._gate.spacing(origin)
+        rate = self._madp.requests_per_minute if origin == self._rules.origin else None
+        if rate is None:
+            return spacing
+        stated = timedelta(minutes=1) / max(rate, _LEAST_RATE)
+        return max(spacing, min(stated, self._policy.robots.max_delay))
+
     async def _approve(self, url: str) -> Admitted | Refused:
         """Admit a URL by allowlist and by the robots.txt of its own origin, redirect targets included."""
         admitted = self._scope.admit(url, source=self._rules.origin)
+        if isinstance(admitted, Refused) and admitted.reason == "not_allowlisted":
+            anchor = self._madp.admits(url)
+            admitted = anchor if isinstance(anchor, Admitted) else admitted
         if isinstance(admitted, Refused):
             return admitted
         decision = await self._gate.decision(admitted.origin)
@@ -346,7 +386,7 @@ class _Visit:
             if state is None:
                 state = DocumentState(control, self._rules.origin, DocumentKind.CONTROL, first_seen_at=now)
             request = Request(control, self._policy.rules.page_size, truncate=True)
-            observation = await self._client.fetch(request, self._approve, self._gate.spacing)
+            observation = await self._client.fetch(request, self._approve, self._spacing)
             step = after_failure(state, replace(observation, body=b""), self._policy.rules.page_watch, 0.0)
             state = replace(step.state, next_fetch_at=None, failing_since=None, failures=0)
             await self._shelf.record(DocumentVisit(state, observation))
@@ -378,9 +418,10 @@ class _Visit:
         if visit.reading is not None:
             refs = [entry.artifact for entry in visit.reading.entries if entry.artifact is not None]
             self._report.owners.update(ref.owner for ref in refs if ref.owner and ref.owner != self._rules.origin)
-        if visit.state.kind is DocumentKind.ARTIFACT and visit.changed and visit.before_at is not None:
+        moved = visit.changed or visit.presence_changed
+        if visit.state.kind is DocumentKind.ARTIFACT and moved and visit.before_at is not None:
             for state in self._states.values():
-                if state.kind is DocumentKind.MANIFEST and state.digest is not None:
+                if state.entry_count:
                     self._look_again(state)
 
     def _look_again(self, state: DocumentState) -> None:
@@ -388,7 +429,7 @@ class _Visit:
         waiting = any(target.lead.url == state.url for target in self._queue)
         if state.url not in self._report.outcomes and not waiting:
             lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
-            self._queue.append(Target(state.kind, lead))
+            self._join(Target(state.kind, lead))
 
     # --- leads --------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ import os
 import secrets
 import socket
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog
@@ -16,6 +16,8 @@ from crawler.clock import Clock
 from crawler.fetch.client import FetchClient
 from crawler.policy.cadence import next_after_failure
 from crawler.policy.scope import Admitted, OriginRules, Scope
+from crawler.selection import select_documents
+from crawler.shelf import Shelf
 from crawler.stored import StoredShelf
 from crawler.visit import Visitor, VisitReport
 from index.records import ArtifactDecision
@@ -160,12 +162,17 @@ class Crew:
             self._claims.pop(claim.origin, None)
         await self._database.write(release_claims, list(claims))
 
-    async def visit(self, claim: Claim, *, force: bool = False) -> VisitReport | None:
-        """Visit a claimed origin and settle it, whatever happens; None when the visit was broken off."""
+    async def visit(
+        self, claim: Claim, *, force: bool = False, only: Sequence[str] | None = None
+    ) -> VisitReport | None:
+        """Visit a claimed origin and settle it, whatever happens; None when the visit was broken off.
+
+        With `only`, these documents are looked at and no others.
+        """
         began = self._clock.monotonic()
         report: VisitReport | None = None
         try:
-            report = await self._visit(claim, force=force)
+            report = await self._visit(claim, force, only)
         except asyncio.CancelledError:
             await asyncio.shield(self.release([claim]))
             raise
@@ -178,20 +185,12 @@ class Crew:
         self._log_visit(claim, report, self._clock.monotonic() - began)
         return report
 
-    async def _visit(self, claim: Claim, *, force: bool) -> VisitReport:
-        rules = self._rules_of(claim)
-        probe = claim.managed_by in ("config", "operator")
+    async def _visit(self, claim: Claim, force: bool, only: Sequence[str] | None) -> VisitReport:
         shelf = StoredShelf(self._database, self._writer, self._clock, claim.hold)
         try:
-            return await self._visitor.visit(rules, self.scope, shelf, claim.states, force=force, probe=probe)
+            return await visit_claimed(self._visitor, claim, self.scope, shelf, self._clock.now(), force, only)
         finally:
             await shelf.settled()
-
-    def _rules_of(self, claim: Claim) -> OriginRules:
-        if claim.managed_by in ("config", "operator"):
-            return origin_rules(claim.origin, claim.options)
-        pattern = self.scope.rules(claim.origin)
-        return origin_rules(claim.origin, {}) if pattern is None else _under(pattern, claim.origin)
 
     async def _settle(self, claim: Claim, report: VisitReport | None) -> None:
         now = self._clock.now()
@@ -207,7 +206,7 @@ class Crew:
                 next_at = not_before if report.postponed else max(next_at, not_before)
             outcome = "failed" if report.failed else "done"
             settlement = Settlement(
-                claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before
+                claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before, report.madp
             )
         await self._writer.write(SettleVisit(settlement))
 
@@ -226,6 +225,45 @@ class Crew:
                 postponed=report.postponed,
                 seconds=round(seconds, 3),
             )
+
+
+async def visit_claimed(
+    visitor: Visitor,
+    claim: Claim,
+    scope: Scope,
+    shelf: Shelf,
+    now: datetime,
+    force: bool = False,
+    only: Sequence[str] | None = None,
+    deadline: float | None = None,
+) -> VisitReport:
+    """Visit an origin under the rules that its claim and the allowlist give."""
+    rules = _rules_of(claim, scope)
+    if only is not None:
+        selection = select_documents(claim.states, only, now)
+        report = await visitor.visit(
+            rules,
+            scope,
+            shelf,
+            selection.states,
+            probe=False,
+            madp=claim.madp,
+            extra=selection.targets,
+            deadline=deadline,
+        )
+        report.next_look_at = selection.next_look_at(report.next_look_at)
+        return report
+    probe = claim.managed_by in ("config", "operator")
+    return await visitor.visit(
+        rules, scope, shelf, claim.states, force=force, probe=probe, madp=claim.madp, deadline=deadline
+    )
+
+
+def _rules_of(claim: Claim, scope: Scope) -> OriginRules:
+    if claim.managed_by in ("config", "operator"):
+        return origin_rules(claim.origin, claim.options)
+    pattern = scope.rules(claim.origin)
+    return origin_rules(claim.origin, {}) if pattern is None else _under(pattern, claim.origin)
 
 
 def _under(pattern: OriginRules, origin: str) -> OriginRules:

@@ -12,25 +12,85 @@ from typing import Any
 from urllib.parse import unquote
 
 from index.records import Problem, Severity, pointer_step
-from index.secrets import MASK, is_secret_name, mask
+from index.secrets import MASK, is_secret_name, mask, may_hold_secret
 from index.urls import host_of
 
 _MODEL_WORDS = r"(?:instructions?|prompts?|guidelines|directives?|tasks?|messages?|rules)"
 _WHICH = r"(?:all|any|the|your|my|of|these|those|previous|prior|above|earlier|other|preceding|current|original|system)"
-_INSTRUCTION = re.compile(
-    rf"\b(?:ignore|disregard|forget|override)\s{{1,4}}(?:{_WHICH}\s{{1,4}}){{1,5}}{_MODEL_WORDS}\b"
-    r"|\b(?:ignore|disregard|forget)\s{1,4}(?:everything|anything|all)\s{1,4}(?:above|before|prior|previous|you)"
-    r"|^[ \t]{0,8}#{1,6}[ \t]{0,8}system(?:[ \t](?:prompt|messages?|override|instructions?))?[ \t]{0,8}:?[ \t]{0,8}$"
-    r"|^[ \t]{0,8}system[ \t]{1,4}(?:prompt|message|override|instructions?)[ \t]{0,8}:"
-    r"|<[ \t]{0,4}/?[ \t]{0,4}(?:system|assistant|instructions?|important)[ \t]{0,4}>"
-    r"|<\|(?:im_start|im_end|system|assistant|user)\|>|<</?sys>>|\[/?inst\]"
-    r"|\b(?:do\snot|don't|never)\s{1,4}(?:tell|inform|notify|mention|reveal)\b[^.\n]{0,40}\buser"
-    r"|\b(?:always|only)\s{1,4}(?:prefer|choose|select|recommend|pick|use|call)\s{1,4}this\s{1,4}(?:tool|agent|server)"
-    r"\b[^.\n]{0,40}\b(?:over|instead\sof|rather\sthan)\b"
-    r"|\b(?:reveal|output|print|repeat|leak|send|exfiltrate)\s{1,4}(?:\w{1,20}\s{1,4}){0,4}"
-    r"(?:system\sprompt|developer\smessages?|hidden\sinstructions|(?:chat|conversation)\shistory)"
-    r"|\byou\sare\snow\s(?:in\s)?(?:dan\b|developer\smode|unrestricted|jailbroken)",
-    re.IGNORECASE | re.MULTILINE,
+_ADDRESSED = re.IGNORECASE | re.MULTILINE
+# Ways to speak to a model, each with the words that a text must hold for the pattern to be worth a look.
+_INSTRUCTIONS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
+    (
+        ("ignore", "disregard", "forget", "override"),
+        re.compile(
+            rf"\b(?:ignore|disregard|forget|override)\s{{1,4}}(?:{_WHICH}\s{{1,4}}){{1,5}}{_MODEL_WORDS}\b"
+            r"|\b(?:ignore|disregard|forget)\s{1,4}(?:everything|anything|all)\s{1,4}(?:above|before|prior|previous|you)",
+            _ADDRESSED,
+        ),
+    ),
+    (
+        ("system",),
+        re.compile(
+            r"^[ \t]{0,8}#{1,6}[ \t]{0,8}system(?:[ \t](?:prompt|messages?|override|instructions?))?[ \t]{0,8}:?"
+            r"[ \t]{0,8}$"
+            r"|^[ \t]{0,8}system[ \t]{1,4}(?:prompt|message|override|instructions?)[ \t]{0,8}:",
+            _ADDRESSED,
+        ),
+    ),
+    (
+        ("<", "inst]"),
+        re.compile(
+            r"<[ \t]{0,4}/?[ \t]{0,4}(?:system|assistant|instructions?|important)[ \t]{0,4}>"
+            r"|<\|(?:im_start|im_end|system|assistant|user)\|>|<</?sys>>|\[/?inst\]",
+            _ADDRESSED,
+        ),
+    ),
+    (
+        ("user",),
+        re.compile(
+            r"\b(?:do\snot|don't|never)\s{1,4}(?:tell|inform|notify|mention|reveal)\b[^.\n]{0,40}\buser", _ADDRESSED
+        ),
+    ),
+    (
+        ("this",),
+        re.compile(
+            r"\b(?:always|only)\s{1,4}(?:prefer|choose|select|recommend|pick|use|call)\s{1,4}this\s{1,4}"
+            r"(?:tool|agent|server)\b[^.\n]{0,40}\b(?:over|instead\sof|rather\sthan)\b",
+            _ADDRESSED,
+        ),
+    ),
+    (
+        ("prompt", "developer", "hidden", "history"),
+        re.compile(
+            r"\b(?:reveal|output|print|repeat|leak|send|exfiltrate)\s{1,4}(?:\w{1,20}\s{1,4}){0,4}"
+            r"(?:system\sprompt|developer\smessages?|hidden\sinstructions|(?:chat|conversation)\shistory)",
+            _ADDRESSED,
+        ),
+    ),
+    (
+        ("now",),
+        re.compile(r"\byou\sare\snow\s(?:in\s)?(?:dan\b|developer\smode|unrestricted|jailbroken)", _ADDRESSED),
+    ),
+)
+# The same patterns again: without all the words of one of these no pattern can match.
+_LOUD: tuple[tuple[str, ...], ...] = (
+    ("ignore",),
+    ("disregard",),
+    ("forget",),
+    ("override",),
+    ("system",),
+    ("<",),
+    ("inst]",),
+    ("prompt",),
+    ("developer",),
+    ("hidden",),
+    ("history",),
+    ("user", "do not"),
+    ("user", "don't"),
+    ("user", "never"),
+    ("this ", "always"),
+    ("this ", "only"),
+    ("you are now",),
 )
 # Invisible letters; the flags of some countries are the one lawful use.
 _HIDDEN_LETTERS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007e]")
@@ -47,16 +107,31 @@ _DEEPEST = 300
 _Place = tuple[Any, ...]
 
 
-def find(value: Any, *, https_host: str | None = None) -> tuple[Problem, ...]:
-    """Look through a document; `https_host` is the host that served it over https, if it did."""
+def is_quiet(raw: str) -> bool:
+    """Tell of a JSON text whether it can hold neither a credential nor an instruction, without looking closer."""
+    if "\\u" in raw or not raw.isascii():
+        return False
+    lowered = raw.lower()
+    if may_hold_secret(raw, lowered):
+        return False
+    return not any(all(word in lowered for word in words) for words in _LOUD)
+
+
+def find(value: Any, *, https_host: str | None = None, quiet: bool = False) -> tuple[Problem, ...]:
+    """Look through a document; `https_host` is the host that served it over https, if it did.
+
+    `quiet` says that `is_quiet` was true of its text, so that only its addresses are looked at.
+    """
     found: list[Problem] = []
     for name, place, text in _texts(value):
         if len(found) >= _MOST_FINDINGS:
             break
-        if mask(name, text) != text:
-            found.append(_finding("secret", Severity.ERROR, place, "looks like a credential; it is masked here"))
         if _holds_addresses(name):
             found.extend(_address_findings(text, place, (https_host or "").strip("[]")))
+        if quiet:
+            continue
+        if mask(name, text) != text:
+            found.append(_finding("secret", Severity.ERROR, place, "looks like a credential; it is masked here"))
         if _speaks_to_a_model(name, text):
             message = "the text speaks to a model; nothing here obeys it"
             found.append(_finding("instructions", Severity.WARNING, place, message))
@@ -121,7 +196,13 @@ def _meant_names(name: str, value: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _speaks_to_a_model(name: str, text: str) -> bool:
     if name.lower() in _PROMPT_NAMES and text.strip():
         return True
-    return _INSTRUCTION.search(text) is not None or _HIDDEN_LETTERS.search(text) is not None
+    plain = text.isascii()
+    lowered = text.lower()
+    for words, pattern in _INSTRUCTIONS:
+        # Beyond ASCII there are letters that only the pattern knows to be the same.
+        if (not plain or any(word in lowered for word in words)) and pattern.search(text):
+            return True
+    return not plain and _HIDDEN_LETTERS.search(text) is not None
 
 
 @lru_cache(maxsize=4096)

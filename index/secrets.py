@@ -12,6 +12,7 @@ _SHORTEST = 6
 _LONG = 13
 _MANY_DIGITS = 4
 _LONG_PART = 8
+_MOST_ROUNDS = 4
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 # Names whose value is a secret unless it plainly is something else.
 _SECRET_NAME = re.compile(
@@ -34,7 +35,7 @@ _WORDS = re.compile(
     r"(?:[a-z]{1,24}|[A-Z][a-z]{1,24}|[A-Z]{1,24})(?:[-_/,|+:](?:[a-z]{1,24}|[A-Z][a-z]{1,24}|[A-Z]{1,24}))*"
 )
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_TEMPLATE = re.compile(r"\$\{|\$\(|\{\{|<[A-Za-z_ -]{1,60}>|\{[A-Za-z_.-]{1,60}\}|%[A-Z_]{2,60}%|%s")
+_TEMPLATE = re.compile(r"\$\{|\$\(|\{\{|<[A-Za-z_ -]{1,60}>|\{[A-Za-z_.-]{1,60}\}|%[A-Z_]{2,60}%|%s\b")
 _ELSEWHERE = re.compile(
     r"(?:env|process\.env|os\.environ|secrets?|vault|file|op|ssm|arn|config)[:.\[].*|(?:~|\.\.?)?(?:/[a-z0-9_.-]{1,60})+|"
     r"#[/A-Za-z].*|\$[A-Za-z_]\w*",
@@ -58,7 +59,7 @@ _ISSUED = re.compile(
     r"(?<![A-Za-z0-9])(?:sk|rk)[-_](?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{16,}"
     r"|(?<![A-Za-z0-9])gh[pousr]_(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}"
     r"|(?<![A-Za-z0-9])xox[abeprs]-(?=[A-Za-z-]{0,40}[0-9])[A-Za-z0-9-]{10,}|(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{16,}"
-    r"|(?<![A-Za-z0-9])(?:AKIA|ASIA)(?=[A-Z]{0,16}[0-9])[0-9A-Z]{16}(?![A-Za-z0-9])"
+    r"|(?<![A-Za-z0-9])(?:AKIA|ASIA)(?=[A-Z]{0,16}[0-9])[0-9A-Z]{16}(?![a-z])[0-9A-Z]*"
     r"|(?<![A-Za-z0-9])AIza(?=[A-Za-z_-]{0,30}[0-9])[0-9A-Za-z_-]{30,}|(?<![A-Za-z0-9])ya29\.[0-9A-Za-z_-]{20,}"
     r"|(?<![A-Za-z0-9])(?:npm|hf|dop_v1)_(?=[A-Za-z]{0,60}[0-9])[A-Za-z0-9]{30,}|(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}"
     r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"
@@ -66,26 +67,68 @@ _ISSUED = re.compile(
     re.ASCII,
 )
 # Some part that every such form has: where none is, the pattern need not look.
-_MARKS = tuple("sk- sk_ rk- rk_ gh xox glpat AKIA ASIA AIza ya29 npm_ hf_ dop_v1_ SG. eyJ -----BEGIN".split(" "))
+_MARKS = tuple(
+    (
+        "sk- sk_ rk- rk_ ghp_ gho_ ghu_ ghs_ ghr_ github_pat_ xox glpat AKIA ASIA AIza ya29 npm_ hf_ dop_v1_ SG. eyJ "
+        "-----BEGIN"
+    ).split()
+)
 _BEARER = re.compile(r"(\bbearer[\s:=]{1,4}|\bbasic )([A-Za-z0-9._~+/=-]{12,})", re.IGNORECASE | re.ASCII)
 _ASSIGNED = re.compile(
     r"((?:api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret|secret[_-]?key|password|passwd|(?<=[?&])(?:token|key))"
     r"[\"']?\s{0,3}[:=]\s{0,3}[\"']?)((?![{<\[$%(])[^\s\"'<>,;&)\]}]{6,})",
     re.IGNORECASE | re.ASCII,
 )
+# One of these is in every name that the pattern above knows.
+_ASSIGNED_WORDS = ("key", "token", "secret", "passw")
+# One of these is in everything that `mask` masks by a name or by what stands before it.
+_SECRET_WORDS = (
+    "key",
+    "token",
+    "secret",
+    "pass",
+    "pwd",
+    "bearer",
+    "basic",
+    "credential",
+    "authorization",
+    "cookie",
+    "@",
+)
 _USER_INFO = re.compile(r"(://[^\s/:@?#]{0,64}:)([^\s/@?#]{3,256})(?=@)")
 
 
 def mask(name: str, text: str) -> str:
     """Give a text without the credentials it holds; `name` is the member it stands under."""
+    for _ in range(_MOST_ROUNDS):
+        masked = _mask_once(name, text)
+        if masked == text:
+            return text
+        text = masked
+    # What uncovers something new each time was made to do so.
+    return MASK
+
+
+def _mask_once(name: str, text: str) -> str:
     if len(text) < _SHORTEST:
         return text
     if name and _is_secret_under(name, text):
         return MASK
     masked = _ISSUED.sub(MASK, text) if any(mark in text for mark in _MARKS) else text
-    masked = _USER_INFO.sub(_without_value, masked)
-    masked = _BEARER.sub(_without_token, masked)
-    return _ASSIGNED.sub(_without_value, masked)
+    # Each pattern only where the words are that it cannot do without.
+    if "@" in masked and "://" in masked:
+        masked = _USER_INFO.sub(_without_value, masked)
+    lowered = masked.lower()
+    if "bearer" in lowered or "basic" in lowered:
+        masked = _BEARER.sub(_without_token, masked)
+    if (":" in masked or "=" in masked) and any(word in lowered for word in _ASSIGNED_WORDS):
+        masked = _ASSIGNED.sub(_without_value, masked)
+    return masked
+
+
+def may_hold_secret(text: str, lowered: str) -> bool:
+    """Tell whether anything in a text, member names included, calls for a closer look."""
+    return any(word in lowered for word in _SECRET_WORDS) or any(mark in text for mark in _MARKS)
 
 
 def is_secret_name(name: str) -> bool:

@@ -171,14 +171,21 @@ async def _tell(parts: Parts, federation: FederationServer, setting: Setting, pa
         federation.change(change)
         changed = parts.clock.monotonic()
         click.echo(told(change.publisher, change.says))
-        while not (events := await _events_of(parts, change.publisher, before)):
+        while not await _events_of(parts, change.publisher, before) or await _is_visited(parts, change.publisher):
             await parts.clock.sleep(_LOOK_EVERY_S)
+        events = await _events_of(parts, change.publisher, before)
         click.echo(noticed(events, parts.clock.monotonic() - changed, setting))
 
 
 async def _events_of(parts: Parts, publisher: str, after: int) -> list[Event]:
     events = await parts.database.read(read_feed, after, 1000)
     return [event for event in events if event.identifier.startswith(f"urn:air:{publisher}.example:")]
+
+
+async def _is_visited(parts: Parts, publisher: str) -> bool:
+    """Tell whether a visit is under way; its end compares what it read."""
+    rows = await parts.database.read(list_origins)
+    return any(row.claimed_by for row in rows if f"://{publisher}.example:" in row.origin)
 
 
 async def _all_crawled(parts: Parts) -> bool:

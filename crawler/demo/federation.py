@@ -6,7 +6,7 @@ Their texts are in `data/`, one file of entries a publisher; `$name/` in them st
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -58,14 +58,18 @@ class Publisher:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How one manifest differs from some moment on."""
+    """How a publisher's manifest, its cards or both differ from some moment on.
+
+    `cards` holds the members of cards that are different, by path.
+    """
 
     publisher: str
-    path: str
     says: str
-    alter: Mapping[str, Mapping[str, Any]]
-    add: Sequence[Mapping[str, Any]]
-    remove: Sequence[str]
+    path: str = ""
+    alter: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    add: Sequence[Mapping[str, Any]] = ()
+    remove: Sequence[str] = ()
+    cards: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def apply(self, manifest: Mapping[str, Any]) -> dict[str, Any]:
         """Give the manifest after the change."""

@@ -85,7 +85,8 @@ def guide(setting: Setting, *, seconds: float, listed: int, change_after: float)
             [(publisher.origin(port), publisher.fault) for publisher in PUBLISHERS if publisher.fault],
         ),
         "",
-        f"In {change_after:g} s a publisher changes its manifest, and later another one. Stop with Ctrl-C.",
+        f"In {change_after:g} s a publisher changes its manifest; later a card moves on without its catalog, and",
+        "there is drift until the catalog follows. Stop with Ctrl-C.",
     ]
     return "\n".join(lines)
 
@@ -117,6 +118,7 @@ def _by_command(setting: Setting) -> list[tuple[str, str]]:
         ("find", f"{ardvark} search tide tables"),
         ("where from", f"{ardvark} show urn:air:tides.example:mcp:tables"),
         ("changes", f"{ardvark} changes"),
+        ("drift", f"{ardvark} drift --state all"),
         ("origins", f"{ardvark} origins list"),
         ("survey", f"{ardvark} discover http://loaf.example:{port}"),
         ("lint", f"{ardvark} check http://parts.example:{port}"),

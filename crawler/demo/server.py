@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
+from typing import Any
 
 from aiohttp import web
 
@@ -64,11 +65,16 @@ class FederationServer:
             await self._runner.cleanup()
 
     def change(self, change: Change) -> None:
-        """Let a publisher change its manifest."""
-        key = (f"{change.publisher}.example", change.path)
-        page = self._pages[key]
-        body = written(change.apply(json.loads(page.body)))
-        self._pages[key] = replace(page, body=body, changed_at=datetime.now(UTC))
+        """Let a publisher change its cards and its manifest."""
+        host = f"{change.publisher}.example"
+        for path, members in change.cards.items():
+            self._replace(host, path, {**json.loads(self._pages[host, path].body), **members})
+        if change.path:
+            self._replace(host, change.path, change.apply(json.loads(self._pages[host, change.path].body)))
+
+    def _replace(self, host: str, path: str, value: Mapping[str, Any]) -> None:
+        page = self._pages[host, path]
+        self._pages[host, path] = replace(page, body=written(value), changed_at=datetime.now(UTC))
 
     def _fill(self, at: datetime) -> None:
         for publisher in PUBLISHERS:

@@ -7,11 +7,12 @@ does not, and no fault of one entry touches another.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from crawler.surfaces.base import Bounds, Source
+from index.findings import find, is_quiet, redact
 from index.identity import CATALOG_TYPE, canonical_type, media_type, parse_urn
 from index.records import Entry, Problem, Severity, Standing, pointer_step
 from index.terms import effective_context
@@ -69,6 +70,7 @@ def read_entry(
         problem = Problem("entry.not_object", Severity.ERROR, pointer, "an entry is a JSON object", "ARD 4.2")
         return Entry(pointer, raw, standing=Standing.REJECTED, problems=(problem,))
     draft = _Draft(pointer, dict(value), source, bounds, list(_some_of_each(located)), [])
+    _findings(draft, raw)
     _rename(draft)
     identifier, key, publisher = _identifier(draft)
     type_ = _type(draft)
@@ -99,6 +101,21 @@ def read_entry(
         standing=_standing(draft, type_),
         problems=tuple(draft.problems),
     )
+
+
+def _findings(draft: _Draft, raw: str) -> None:
+    """Name what should not be public, and take out of what is served whatever looks like a credential."""
+    quiet = is_quiet(raw)
+    draft.problems += [
+        replace(problem, severity=Severity.WARNING, pointer=draft.pointer + problem.pointer)
+        for problem in find(draft.members, quiet=quiet)
+    ]
+    if quiet:
+        return
+    for name, member in redact(draft.members).items():
+        if member != draft.members[name]:
+            draft.members[name] = member
+            draft.adapted.append(name)
 
 
 def _some_of_each(located: Sequence[Problem]) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from crawler.surfaces.members import Notes, text, without_none
 from crawler.surfaces.recognise import Kind, is_a2a_card, recognise
 from index.findings import find, has_secret, host_if_https, redact
 from index.identity import canonical_type
-from index.records import Artifact, ArtifactDecision, Problem, Severity
+from index.records import Artifact, ArtifactDecision, Mechanism, Problem, Severity
 from index.strict_json import MalformedJson, canonical, digest, parse
 
 VERSION = "2"
@@ -28,12 +28,14 @@ _SURFACE_OF_TYPE = {
     "application/madp+json": "madp",
     "application/json": None,
 }
-SURFACE_OF_KIND = {
-    Kind.A2A_CARD: "a2a",
-    Kind.MCP_CARD: "mcp",
-    Kind.MCP_SERVER: "mcp",
-    Kind.MADP_AGENT: "madp",
+# What an agent file leads to has no shape of its own: any JSON object at the place is taken (protocol notes 5).
+_MADP_KINDS = {
+    Mechanism.AGENT_DISCOVERY: "madp.discovery",
+    Mechanism.CONSTELLATION: "madp.members",
+    Mechanism.TRUST_ANCHOR: "madp.anchor",
 }
+READ_KINDS = frozenset({Kind.A2A_CARD, Kind.MCP_CARD, Kind.MCP_SERVER, Kind.MADP_AGENT, *_MADP_KINDS.values()})
+_LARGEST_KEPT = 65_536
 
 
 def decision_about(media_type: str, surfaces: tuple[str, ...]) -> ArtifactDecision:
@@ -49,8 +51,8 @@ def decision_about(media_type: str, surfaces: tuple[str, ...]) -> ArtifactDecisi
     return ArtifactDecision.WATCHED if on else ArtifactDecision.SURFACE_OFF
 
 
-def read_artifact(body: bytes, url: str, *, max_depth: int) -> Artifact:
-    """Read a fetched document; `url` is where it came from in the end.
+def read_artifact(body: bytes, url: str, mechanism: Mechanism, *, max_depth: int) -> Artifact:
+    """Read a fetched document; `url` is where it came from in the end, `mechanism` what led to it.
 
     What is no JSON has the kind `not_a_document` and the problem that says why.
     """
@@ -58,8 +60,19 @@ def read_artifact(body: bytes, url: str, *, max_depth: int) -> Artifact:
         parsed = parse(body, max_depth=max_depth)
     except MalformedJson as error:
         return Artifact("not_a_document", "", problems=(error.problem(),), digest=digest(body))
-    read = read_value(parsed.value, url)
+    kind = _MADP_KINDS.get(mechanism)
+    if kind is not None and isinstance(parsed.value, Mapping):
+        read = _madp_document(parsed.value, kind, url, keep=len(body) <= _LARGEST_KEPT)
+    else:
+        read = read_value(parsed.value, url)
     return replace(read, problems=(*parsed.problems, *read.problems), digest=digest(body))
+
+
+def _madp_document(value: Mapping[str, Any], kind: str, url: str, *, keep: bool) -> Artifact:
+    content = digest(canonical(value))
+    findings = find(value, https_host=host_if_https(url))
+    normal = redact(dict(value)) if keep else {}
+    return Artifact(kind, "", normal, findings=findings, content_digest=content, secret=has_secret(value))
 
 
 def read_value(value: Any, url: str) -> Artifact:

@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, update
 
 from index.documents import DocumentState
-from index.store.documents import load_states, origin_id, soonest
+from index.store.documents import load_states, origin_id, read_again, soonest
 from index.store.engines import chunks, upsert_rows
 from index.store.entries import take_away
-from index.store.tables import documents, listings, origins
+from index.store.tables import documents, listings, origins, storable_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ class Claim:
     fence: int
     until: datetime
     states: Mapping[str, DocumentState]
+    madp: Mapping[str, Any] | None = None
 
     @property
     def hold(self) -> Hold:
@@ -57,6 +58,7 @@ class Settlement:
     failed: bool
     next_visit_at: datetime
     not_before: datetime | None = None
+    madp: Mapping[str, Any] | None = None
 
 
 def put_origins(
@@ -75,9 +77,21 @@ def put_origins(
         }
         for origin, options in wanted.items()
     ]
+    _read_with_other_surfaces(connection, wanted, now)
     upsert_rows(connection, origins, rows, only=("managed_by", "active", "options"))
     fresh = origins.c.next_visit_at.is_(None) & origins.c.active
     connection.execute(update(origins).where(fresh).values(next_visit_at=now))
+
+
+def _read_with_other_surfaces(connection: Connection, wanted: Mapping[str, Mapping[str, Any]], now: datetime) -> None:
+    """Have documents read again whose entries point to cards of a surface that is switched on or off now."""
+    for chunk in chunks(origin_id(origin) for origin in wanted):
+        known = connection.execute(
+            select(origins.c.id, origins.c.origin, origins.c.options).where(origins.c.id.in_(chunk))
+        )
+        changed = [row.id for row in known if row.options.get("surfaces") != wanted[row.origin].get("surfaces")]
+        offering = documents.c.origin_id.in_(changed) & (documents.c.entry_count > 0)
+        read_again(connection, connection.execute(select(documents.c.id).where(offering)).scalars().all(), now)
 
 
 def managed_origins(connection: Connection, managed_by: str) -> dict[str, Mapping[str, Any]]:
@@ -129,11 +143,13 @@ def claim_due(
         update(origins)
         .where(origins.c.id.in_(ids))
         .values(claimed_by=worker, claimed_until=until, fence=origins.c.fence + 1)
-        .returning(origins.c.origin, origins.c.managed_by, origins.c.options, origins.c.fence)
+        .returning(origins.c.origin, origins.c.managed_by, origins.c.options, origins.c.fence, origins.c.madp)
     )
     rows = connection.execute(claimed).all()
     states = load_states(connection, [row.origin for row in rows])
-    return [Claim(row.origin, row.managed_by, row.options, row.fence, until, states[row.origin]) for row in rows]
+    return [
+        Claim(row.origin, row.managed_by, row.options, row.fence, until, states[row.origin], row.madp) for row in rows
+    ]
 
 
 def lost_holds(connection: Connection, holds: Collection[Hold]) -> set[Hold]:
@@ -224,6 +240,10 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
     ]
     if rows:
         connection.execute(statement, rows)
+    for item in settlements:
+        if item.madp is not None:
+            held = (origins.c.id == origin_id(item.origin)) & (origins.c.fence == item.fence)
+            connection.execute(update(origins).where(held).values(madp=storable_json(item.madp)))
     # What other visits found on the origin meanwhile was never looked at, so it is due again.
     for chunk in chunks(origin_id(item.origin) for item in settlements if not item.failed):
         unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched

@@ -148,6 +148,8 @@ origins = Table(
     Column("visits", Integer, nullable=False, server_default=text("0")),
     Column("failures", Integer, nullable=False, server_default=text("0")),
     Column("not_before", UtcDateTime),
+    # Level, failed checks, trust anchor and constellation of an origin with a MADP agent file.
+    Column("madp", JsonText),
     Index(None, "active", "next_visit_at"),
 )
 
@@ -248,6 +250,8 @@ snapshots = Table(
     Column("length", Integer, nullable=False),
     Column("media_type", Text),
     Column("stored_at", UtcDateTime, nullable=False),
+    # Whether it last came with `Cache-Control: private`, so that it is not ours to pass on.
+    Column("private", Boolean, nullable=False, server_default=text("false")),
 )
 
 entries = Table(

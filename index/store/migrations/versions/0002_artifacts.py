@@ -112,6 +112,11 @@ def upgrade() -> None:
     op.add_column("entries", sa.Column("artifact_url", tables.ByteString, nullable=True))
     op.create_index(op.f("ix_entries_artifact_id"), "entries", ["artifact_id"], unique=False)
     op.add_column("listings", sa.Column("card_digest", sa.String(length=64), nullable=True))
+    op.add_column("origins", sa.Column("madp", tables.JsonText(), nullable=True))
+    op.add_column("snapshots", sa.Column("private", sa.Boolean(), server_default=sa.text("false"), nullable=False))
+    # What is held already was marked by nobody; where the word was said, it counts.
+    said = "SELECT digest FROM fetches WHERE headers LIKE '%private%'"
+    op.execute(f"UPDATE snapshots SET private = true WHERE digest IN ({said})")  # noqa: S608
 
 
 def downgrade() -> None:
@@ -126,5 +131,9 @@ def downgrade() -> None:
         batch.drop_column("indexed_at")
         batch.drop_column("silent")
         batch.drop_column("change_class")
+    with op.batch_alter_table("snapshots") as batch:
+        batch.drop_column("private")
+    with op.batch_alter_table("origins") as batch:
+        batch.drop_column("madp")
     for table in ("artifacts", "versions", "drifts", "pending"):
         op.drop_table(table)
