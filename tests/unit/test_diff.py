@@ -186,6 +186,18 @@ CARD_ROWS: list[tuple[str, dict[str, Any], list[tuple[str, Any]], list[Found]]] 
         ["compatible add /supportedInterfaces/-"],
     ),
     (
+        "urls of two like interfaces changed",
+        altered(CARD, ("/supportedInterfaces/1", interface("https://two.acme.example/a2a"))),
+        [
+            ("/supportedInterfaces/0/url", "https://new.example/a2a"),
+            ("/supportedInterfaces/1/url", "https://two.new.example/a2a"),
+        ],
+        [
+            "breaking replace /supportedInterfaces/0/url preferred",
+            "breaking replace /supportedInterfaces/1/url",
+        ],
+    ),
+    (
         "patch number of a protocol version",
         CARD,
         [("/supportedInterfaces/0/protocolVersion", "1.0.1")],
@@ -223,6 +235,15 @@ CARD_ROWS: list[tuple[str, dict[str, Any], list[tuple[str, Any]], list[Found]]] 
         CARD,
         [("/skills/1/inputModes", ["text/plain", "application/json", "audio/wav"])],
         ["compatible add /skills/1/inputModes"],
+    ),
+    (
+        "a skill keeps the modes of the card when that gains one",
+        CARD,
+        [
+            ("/defaultInputModes/2", "audio/wav"),
+            ("/skills/1/inputModes", ["text/plain", "application/json"]),
+        ],
+        ["compatible add /defaultInputModes/-", "compatible add /skills/1/inputModes"],
     ),
     (
         "a skill falls back to the same modes of the card",
@@ -403,7 +424,7 @@ CARD_ROWS: list[tuple[str, dict[str, Any], list[tuple[str, Any]], list[Found]]] 
     (
         "page of the provider",
         CARD,
-        [("/provider/url", "https://ACME.example?page=/about")],
+        [("/provider/url", "https://ACME.example.?page=/about")],
         ["cosmetic replace /provider/url"],
     ),
     ("provider gone", CARD, [("/provider", GONE)], ["security remove /provider"]),
@@ -486,6 +507,12 @@ CARD_ROWS: list[tuple[str, dict[str, Any], list[tuple[str, Any]], list[Found]]] 
     ("order of skills", CARD, [("/skills", CARD["skills"][::-1])], []),
     ("order of tags", CARD, [("/skills/0/tags", ["coast", "weather"])], []),
     ("order of modes", CARD, [("/defaultInputModes", ["application/json", "text/plain"])], []),
+    (
+        "order of scopes",
+        altered(CARD, ("/securityRequirements/1/schemes/login/list", ["read", "write"])),
+        [("/securityRequirements/1/schemes/login/list", ["write", "read"])],
+        [],
+    ),
     ("order of alternatives", CARD, [("/securityRequirements", CARD["securityRequirements"][::-1])], []),
     ("unknown member", CARD, [("/x-build", 17)], []),
 ]
@@ -832,6 +859,25 @@ def test_paths_name_items_by_identity_and_members_leave_them_out() -> None:
         ("/other/0", "/other", "/other/*"),
         ("/other/-", "/other", "/other/*"),
         ("/0/-", "/0/-", "/0/-"),
+    ]
+
+
+def test_a_long_identity_is_cut_in_paths_and_still_told_from_others() -> None:
+    names = ["n" * 5000 + end for end in "ab"]
+    old, new = ({"skills": [{"id": name, "n": number} for name in names]} for number in (1, 2))
+    paths = [edit.path for edit in diff(old, new, document_identity)]
+    assert len(set(paths)) == 2
+    assert all(len(path) < 100 for path in paths)
+
+
+def test_like_interfaces_that_moved_are_paired_in_their_order() -> None:
+    hosts = ["one", "two", "three"]
+    old, new = (
+        altered(CARD, ("/supportedInterfaces", [interface(f"https://{host}.{zone}") for host in hosts]))
+        for zone in ("old.example", "new.example")
+    )
+    assert [(edit.old, edit.new) for edit in sorted(differences(old, new), key=lambda edit: edit.pointer)] == [
+        (f"https://{host}.old.example", f"https://{host}.new.example") for host in hosts
     ]
 
 
