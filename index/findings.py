@@ -92,6 +92,7 @@ _LOUD: tuple[tuple[str, ...], ...] = (
     ("this ", "only"),
     ("you are now",),
 )
+_ESCAPED_SPACE = re.compile(r"\\[ntrf]")
 # Invisible letters; the flags of some countries are the one lawful use.
 _HIDDEN_LETTERS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007e]")
 _PROMPT_NAMES = frozenset({"systemprompt", "system_prompt", "system-prompt"})
@@ -111,7 +112,7 @@ def is_quiet(raw: str) -> bool:
     """Tell of a JSON text whether it can hold neither a credential nor an instruction, without looking closer."""
     if "\\u" in raw or not raw.isascii():
         return False
-    lowered = raw.lower()
+    lowered = _ESCAPED_SPACE.sub(" ", raw.lower()) if "\\" in raw else raw.lower()
     if may_hold_secret(raw, lowered):
         return False
     return not any(all(word in lowered for word in words) for words in _LOUD)
