@@ -15,7 +15,7 @@ import orjson
 from index.cards import CardTerms, card_terms
 from index.identity import parse_urn
 from index.records import Entry
-from index.terms import attributes, effective_context
+from index.terms import BASE, Context, attributes, effective_context
 from index.text import entry_impacts, fold_name
 
 NAMESPACE = "urn:ardvark:terms:"
@@ -23,6 +23,7 @@ PREFIX = "ardvark"
 _OLD_NAMES = {"type": "mediaType", "data": "inline"}
 _LEFT_OUT = frozenset({"representativeQueries", "data"})
 _LARGEST_MEMBER = 16_384
+_KEPT_KEYWORDS = frozenset({"@context", "@id", "@type"})
 _TRUST_LISTS = {"attestations": ("type", "uri"), "provenance": ("relation", "sourceId")}
 
 
@@ -71,7 +72,7 @@ class ServedEntry:
         """Flatten the entry for filters and facets; what comes from the card stands under names of its own."""
         own = [self.members["@context"]] if "@context" in self.members else []
         context, _ = effective_context(*self.outer_context, *own)
-        flat = attributes(self.members, context, self.publisher)
+        flat = [pair for pair in attributes(self.members, context, self.publisher) if not _is_ours(pair[0])]
         if self.card is not None:
             flat += [(f"{NAMESPACE}artifact.{name}", value) for name, value in self.card.attributes]
         return flat
@@ -161,6 +162,39 @@ def _projection(members: Mapping[str, Any], derived: Mapping[str, Any]) -> dict[
     if derived["outerContext"]:
         projection["@context"] = _context(members, derived)[:-1]
     return projection
+
+
+def without_our_terms(projection: Mapping[str, Any]) -> dict[str, Any]:
+    """Take out of a projection what its publisher wrote under our namespace, or under a name that comes to mean it."""
+    contexts = projection.get("@context")
+    context = effective_context(contexts)[0] if contexts is not None else BASE
+    kept = {name: value for name, value in projection.items() if not _imitates(name, context)}
+    if contexts is not None:
+        kept["@context"] = _without_our_prefix(contexts)
+    return kept
+
+
+def _imitates(name: str, context: Context) -> bool:
+    if _is_ours(name):
+        return True
+    meaning = context.expand(name) or ""
+    # Members of an object under `@nest` and the like are members of the entry (JSON-LD 1.1 9.14).
+    return _is_ours(meaning) or (meaning.startswith("@") and meaning not in _KEPT_KEYWORDS)
+
+
+def _is_ours(name: str) -> bool:
+    """Tell a name of ours; scheme and namespace of a URN compare without case (RFC 8141 3.1)."""
+    folded = name[: len(NAMESPACE)].lower()
+    return folded == NAMESPACE or folded.startswith(f"{PREFIX}:")
+
+
+def _without_our_prefix(context: Any) -> Any:
+    """Leave our prefix undefined, so that the definition that follows holds."""
+    if isinstance(context, list):
+        return [_without_our_prefix(item) for item in context]
+    if isinstance(context, dict):
+        return {name: item for name, item in context.items() if name != PREFIX and not _is_ours(name)}
+    return context
 
 
 def _is_of_its_kind(name: str, value: Any) -> bool:

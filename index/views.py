@@ -18,6 +18,7 @@ _LIVE = "live"
 _CREDENTIAL_STATUSES = frozenset({401, 402, 403})
 _NO_DOCUMENT = frozenset({"not_json", "event_stream"})
 _TRANSIENT = "robots_unreachable"
+_LONGEST_NAME = 200
 
 
 def instant(value: datetime | None) -> str | None:
@@ -196,6 +197,56 @@ def _source_json(source: Any) -> dict[str, Any]:
     }
 
 
+# --- beside results ---------------------------------------------------------------------------------------------------
+
+
+def annotations_json(found: Any, now: datetime) -> dict[str, Any]:
+    """Write what stands beside a result: freshness and provenance always, drift and artifact where there is any."""
+    written: dict[str, Any] = {"freshness": annotated_freshness(found, now)}
+    document = found.document
+    if document is not None:
+        written["provenance"] = {
+            "url": redact(document.url),
+            "mechanism": document.mechanism,
+            "lastConfirmedAt": instant(document.confirmed_at),
+            "digest": found.digest,
+            "snapshot": document.digest,
+        }
+    if found.drift is not None:
+        written["drift"] = {"open": found.drift.count, "worst": found.drift.worst}
+    if found.decision is not None:
+        written["artifact"] = _annotated_artifact(found, now)
+    return written
+
+
+def annotated_freshness(found: Any, now: datetime) -> dict[str, str]:
+    """Write the freshness of what a listing is taken from."""
+    return freshness_members(listed_freshness(found, now))
+
+
+def listed_freshness(found: Any, now: datetime) -> Freshness:
+    """Judge the document that a listing is taken from; one without a document was never looked at by ourselves."""
+    document = found.document
+    if document is None:
+        return Freshness(FreshnessState.NEVER_FETCHED)
+    return freshness_of(document, now, document.digest)
+
+
+def _annotated_artifact(found: Any, now: datetime) -> dict[str, Any]:
+    written: dict[str, Any] = {"state": artifact_state(found.decision, found.card, found.card_document)}
+    if found.card is not None:
+        card = found.card
+        short = redact(summary(card.kind, card.shape, card.normal))
+        written["kind"] = card.kind
+        written |= {
+            name: short[name][:_LONGEST_NAME] for name in ("name", "version") if isinstance(short.get(name), str)
+        }
+    if found.card_document is not None:
+        document = found.card_document
+        written["freshness"] = freshness_members(freshness_of(document, now, document.digest))
+    return written
+
+
 # --- documents, artifacts and origins ---------------------------------------------------------------------------------
 
 
@@ -357,3 +408,16 @@ def lead_json(row: Any) -> dict[str, Any]:
         "lastSeenAt": instant(row.last_seen_at),
         "withdrawnAt": instant(row.withdrawn_at),
     }
+
+
+def origin_page_json(page: Any, now: datetime) -> dict[str, Any]:
+    """Write all that is known of an origin; `omitted` says how much of each list was left out."""
+    lists: dict[str, list[dict[str, Any]]] = {
+        "documents": [document_json(row, now) for row in page.documents],
+        "notListed": [entry_json(row) for row in page.not_listed],
+        "leads": [lead_json(row) for row in page.leads],
+        "artifacts": [{"identifier": item.identifier, **artifact_json(item.state, now)} for item in page.artifacts],
+        "drift": [drift_json(row, now) for row in page.drift],
+    }
+    omitted = {name: max(0, page.counts[name] - len(items)) for name, items in lists.items()}
+    return {**origin_json(page.origin), **lists, "omitted": omitted}

@@ -1,7 +1,9 @@
 """What all answers share: JSON bodies, validators and freshness (RFC 9110 13, RFC 9111)."""
 
 import hashlib
+import json
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +32,14 @@ async def read_json(request: web.Request, max_size: int) -> Any:
     return parsed.value
 
 
+def json_bytes(value: Any) -> bytes:
+    """Write a value of ours that may hold values of publishers."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # an integer past 64 bits
+        return json.dumps(value).encode()
+
+
 def json_response(value: Any, *, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     """Answer with a value that nobody may keep."""
     return web.Response(
@@ -41,11 +51,16 @@ def json_response(value: Any, *, status: int = 200, headers: dict[str, str] | No
 
 
 def cacheable(
-    request: web.Request, body: bytes, max_age: timedelta, *, content_type: str = "application/json"
+    request: web.Request,
+    body: bytes,
+    max_age: timedelta,
+    *,
+    content_type: str = "application/json",
+    headers: Mapping[str, str] | None = None,
 ) -> web.Response:
     """Answer with a body that may be kept for a while, or with 304 when the client has it already.
 
-    The entity tag is strong: it names the bytes sent.
+    The entity tag is strong: it names the bytes sent. `headers` go over those that every such answer has.
     """
     etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {
@@ -53,7 +68,9 @@ def cacheable(
         "Cache-Control": f"public, max-age={int(max_age.total_seconds())}",
         "Vary": "Accept-Encoding",
         "X-Content-Type-Options": "nosniff",
+        **(headers or {}),
     }
+    etag = headers["ETag"]
     if matches(request.headers.getall("If-None-Match", []), etag):
         return web.Response(status=304, headers=headers)
     return web.Response(body=body, content_type=content_type, headers=headers)

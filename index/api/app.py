@@ -1,12 +1,26 @@
 """The API server: its routes, each listed once."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+
 from aiohttp import web
 
 from config.errors import OperatorError
 from config.settings import Settings
-from index.api import agents, endorsement, operations, search, wellknown
+from index.api import (
+    agents,
+    changes,
+    drift,
+    endorsement,
+    listed,
+    operations,
+    origins,
+    search,
+    snapshots,
+    wellknown,
+)
 from index.api.errors import SERVER, ApiRunner
-from index.api.keys import DATABASE, SETTINGS, TOKENS
+from index.api.keys import DATABASE, NOW, SETTINGS, TOKENS
 from index.query import PageTokens
 from index.store.database import Database
 from index.store.search import token_secret
@@ -21,8 +35,17 @@ def routes() -> list[web.RouteDef]:
         web.post(f"{BASE}/explore", search.explore),
         web.post(f"{BASE}/endorsement", endorsement.endorsement),
         web.get(f"{BASE}/agents", agents.list_agents),
+        web.get(f"{BASE}/agents/{{identifier:[^/]+}}/history", listed.history),
+        web.get(f"{BASE}/agents/{{identifier:[^/]+}}/provenance", listed.provenance),
+        web.get(f"{BASE}/agents/{{identifier:[^/]+}}/drift", listed.drift),
         # The rest of the path, so that encoded slashes and line ends reach the handler and get their 400.
         web.get(f"{BASE}/agents/{{identifier:(?s:.*)}}", agents.retrieve_agent),
+        web.get(f"{BASE}/drift", drift.list_drift),
+        web.get(f"{BASE}/lag", drift.list_lag),
+        web.get(f"{BASE}/changes", changes.list_changes),
+        web.get(f"{BASE}/snapshots/{{digest:(?s:.*)}}", snapshots.snapshot),
+        web.get(f"{BASE}/origins", origins.list_origins),
+        web.get(f"{BASE}/origins/{{origin:(?s:.*)}}", origins.show_origin),
         web.get(f"{BASE}/catalogs/{{number:[0-9]{{1,9}}}}.json", wellknown.catalog),
         web.get("/.well-known/ard.json", wellknown.manifest),
         web.get("/.well-known/ai-catalog.json", wellknown.manifest),
@@ -33,11 +56,16 @@ def routes() -> list[web.RouteDef]:
     ]
 
 
-async def make_app(settings: Settings, database: Database) -> web.Application:
-    """Build the application; the database must be ready."""
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def make_app(settings: Settings, database: Database, now: Callable[[], datetime] = _utc_now) -> web.Application:
+    """Build the application; the database must be ready. `now` is the clock that freshness and lag are judged by."""
     app = web.Application(client_max_size=settings.api.max_request_size)
     app[DATABASE] = database
     app[SETTINGS] = settings
+    app[NOW] = now
     app[TOKENS] = PageTokens(await database.read(token_secret))
     app.add_routes(routes())
     app.on_response_prepare.append(_name_server)
@@ -51,13 +79,14 @@ async def _name_server(_: web.Request, response: web.StreamResponse) -> None:
 class ApiServer:
     """The API server of one process. Use as an asynchronous context manager."""
 
-    def __init__(self, settings: Settings, database: Database) -> None:
+    def __init__(self, settings: Settings, database: Database, now: Callable[[], datetime] = _utc_now) -> None:
         self._settings = settings
         self._database = database
+        self._now = now
         self._runner: ApiRunner | None = None
 
     async def __aenter__(self) -> "ApiServer":
-        app = await make_app(self._settings, self._database)
+        app = await make_app(self._settings, self._database, self._now)
         self._runner = ApiRunner(app, access_log=None, handle_signals=False)
         await self._runner.setup()
         host, _, port = self._settings.api.listen.rpartition(":")

@@ -1,12 +1,13 @@
 """`POST /search` and `POST /explore` (ARD 5.3.2, 5.3.3)."""
 
+from datetime import datetime
 from typing import Any
 
 import orjson
 from aiohttp import web
 
 from index.api.answers import json_response, read_json
-from index.api.keys import DATABASE, SETTINGS, TOKENS
+from index.api.keys import DATABASE, NOW, SETTINGS, TOKENS
 from index.query import (
     MAX_PAGE_SIZE,
     InvalidArgument,
@@ -16,10 +17,12 @@ from index.query import (
     query_context,
     resolve_key,
 )
-from index.served import NAMESPACE, PREFIX
+from index.served import NAMESPACE, PREFIX, without_our_terms
 from index.store import search as store
+from index.store.annotations import Annotation, annotated_search
 from index.store.search import Hit, Question
 from index.text import ANALYSER_VERSION
+from index.views import annotations_json
 
 # A count that no registry reaches and both databases can compare with.
 _MORE_THAN_ANY = 2**31 - 1
@@ -36,8 +39,11 @@ async def search(request: web.Request) -> web.Response:
     if wanted.page_token is not None:
         strength, identifier = _pair(request.app[TOKENS].open(sealed, wanted.page_token))
         after = (strength, identifier)
-    page = await request.app[DATABASE].read(store.search, question, size, after)
-    answer: dict[str, Any] = {"results": [search_result(hit, settings.base_url) for hit in page.hits]}
+    page = await request.app[DATABASE].read(annotated_search, question, size, after)
+    now = request.app[NOW]()
+    answer: dict[str, Any] = {
+        "results": [search_result(hit, annotation, settings.base_url, now) for hit, annotation in page.hits]
+    }
     if wanted.federation == "referrals":
         answer["referrals"] = []
     if page.after is not None:
@@ -52,16 +58,15 @@ def _pair(key: list[Any]) -> tuple[int, str]:
     return key[0], key[1]
 
 
-def search_result(hit: Hit, source: str) -> dict[str, Any]:
-    """Write a result: the projection, then score and source, which nothing published may imitate."""
-    result: dict[str, Any] = orjson.loads(hit.projection)
+def search_result(hit: Hit, annotation: Annotation, source: str, now: datetime) -> dict[str, Any]:
+    """Write a result: the projection, then score, source and our own terms, which nothing published may imitate."""
+    result = without_our_terms(orjson.loads(hit.projection))
+    own = result.get("@context")
+    contexts = own if isinstance(own, list) else [own] if own is not None else []
+    result["@context"] = [*contexts, {PREFIX: NAMESPACE}]
     result["score"] = hit.score
     result["source"] = source
-    if hit.stale_since is not None:
-        own = result.get("@context")
-        contexts = own if isinstance(own, list) else [own] if own is not None else []
-        result["@context"] = [*contexts, {PREFIX: NAMESPACE}]
-        result[f"{PREFIX}:freshness"] = {"state": "stale", "since": hit.stale_since.isoformat()}
+    result |= {f"{PREFIX}:{name}": value for name, value in annotations_json(annotation, now).items()}
     return result
 
 

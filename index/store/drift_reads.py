@@ -1,7 +1,7 @@
 """Reading what was found out about drift, lag and history, for the API and the commands."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -58,9 +58,14 @@ def list_lags(connection: Connection, wanted: DriftFilter, limit: int, after: in
     return _page(connection, [*_conditions(wanted), drifts.c.moved == "live"], limit, after)
 
 
-def count_lags(connection: Connection, wanted: DriftFilter) -> int:
-    """Count the drifts in which a copy lags behind a live side that moved."""
-    conditions = [*_conditions(wanted), drifts.c.moved == "live"]
+def count_drifts(connection: Connection, wanted: DriftFilter) -> int:
+    """Count drifts."""
+    return int(connection.execute(select(func.count()).select_from(drifts).where(*_conditions(wanted))).scalar_one())
+
+
+def count_open_lags(connection: Connection, wanted: DriftFilter) -> int:
+    """Count the copies that still lag behind, whatever state is wanted otherwise."""
+    conditions = [*_conditions(replace(wanted, state="open")), drifts.c.moved == "live"]
     return int(connection.execute(select(func.count()).select_from(drifts).where(*conditions)).scalar_one())
 
 

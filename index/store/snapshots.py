@@ -1,7 +1,7 @@
 """Stored bodies, known by their digest; the same bytes are kept once."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,21 @@ class NewSnapshot:
     body: bytes
     media_type: str | None
     at: datetime
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBody:
+    """A body that is kept, and whether its publisher keeps it from others."""
+
+    body: bytes
+    private: bool
+
+
+def is_private(headers: Mapping[str, str]) -> bool:
+    """Tell whether a publisher forbids to pass its answer on (RFC 9111 5.2.2.7)."""
+    directives = headers.get("cache-control", "").lower().split(",")
+    return any(directive.strip() == "private" for directive in directives)
 
 
 def put_snapshots(connection: Connection, bodies: Sequence[NewSnapshot]) -> int:
@@ -31,6 +46,12 @@ def put_snapshots(connection: Connection, bodies: Sequence[NewSnapshot]) -> int:
     known = [row for chunk in chunks(list(wanted)) for row in _stored(connection, chunk)]
     damaged = [_row(wanted[row.digest]) for row in known if _unpack(row) is None]
     update_rows(connection, snapshots, damaged, key="digest")
+    marked = [
+        {"digest": row.digest, "private": wanted[row.digest].private}
+        for row in known
+        if row.private is not wanted[row.digest].private
+    ]
+    update_rows(connection, snapshots, marked, key="digest")
     for row in known:
         del wanted[row.digest]
     insert_new_rows(connection, snapshots, [_row(item) for item in wanted.values()])
@@ -38,7 +59,7 @@ def put_snapshots(connection: Connection, bodies: Sequence[NewSnapshot]) -> int:
 
 
 def _stored(connection: Connection, digests: Sequence[str]) -> list[Row[Any]]:
-    columns = (snapshots.c.digest, snapshots.c.codec, snapshots.c.body)
+    columns = (snapshots.c.digest, snapshots.c.codec, snapshots.c.body, snapshots.c.private)
     query: Select[Any] = select(*columns).where(snapshots.c.digest.in_(digests))
     return list(connection.execute(query))
 
@@ -54,6 +75,7 @@ def _row(item: NewSnapshot) -> dict[str, Any]:
         "length": len(item.body),
         "media_type": item.media_type,
         "stored_at": item.at,
+        "private": item.private,
     }
 
 
@@ -61,6 +83,13 @@ def load_snapshot(connection: Connection, digest: str) -> bytes | None:
     """Give a stored body; None when it is not there or damaged."""
     rows = _stored(connection, [digest])
     return _unpack(rows[0]) if rows else None
+
+
+def load_shown(connection: Connection, digest: str) -> StoredBody | None:
+    """Give a stored body with what its publisher said about it; None when it is not there or damaged."""
+    rows = _stored(connection, [digest])
+    body = _unpack(rows[0]) if rows else None
+    return None if body is None else StoredBody(body, bool(rows[0].private))
 
 
 def _unpack(row: Row[Any]) -> bytes | None:

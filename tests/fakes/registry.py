@@ -145,7 +145,11 @@ async def serving(open_crawl: OpenCrawl, *sites: Site, **sections: Any) -> Async
     async with open_crawl(*sites, api=api, **sections) as crawl:
         if sites:
             await crawl.run()
-        async with ApiServer(crawl.settings, crawl.database) as server, ClientSession(auto_decompress=False) as session:
+        now = crawl.clock.now
+        async with (
+            ApiServer(crawl.settings, crawl.database, now) as server,
+            ClientSession(auto_decompress=False) as session,
+        ):
             registry = Registry(crawl, server.address, session)
             yield registry
             for answer in registry.answers:

@@ -1,0 +1,77 @@
+"""`GET /changes`: the change feed, as JSON to be replayed from any cursor, or as an Atom feed to be read."""
+
+import re
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from index.api.answers import cacheable, json_bytes
+from index.api.atom import CONTENT_TYPE as ATOM
+from index.api.atom import feed
+from index.api.keys import DATABASE, SETTINGS
+from index.api.parameters import cursor, page_size, read_parameters, text
+from index.store.changes import last_cursor, newest_changes, read_changes
+from index.views import change_json
+
+DEFAULT_PAGE = 100
+_JSON = "application/json"
+_PARAMETERS = frozenset({"after", "limit", "pageSize", "identifier"})
+_QUALITY = re.compile(r"(?:0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)")
+_LONGEST_ACCEPT = 4096
+
+
+async def list_changes(request: web.Request) -> web.Response:
+    """Give the events after a cursor, oldest first; an Atom feed without a cursor holds the newest, newest first."""
+    query = read_parameters(request, _PARAMETERS)
+    after, size, identifier = cursor(query, "after"), page_size(query, DEFAULT_PAGE), text(query, "identifier")
+    database, settings = request.app[DATABASE], request.app[SETTINGS]
+    last = await database.read(last_cursor)
+    if prefers(request.headers.getall("Accept", []), ATOM, _JSON):
+        if after is None:
+            events = (await database.read(newest_changes, size, identifier))[::-1]
+        else:
+            events = await database.read(read_changes, after, size, identifier)
+        written = feed(settings, events, after=after, identifier=identifier)
+        return _answer(request, written, ATOM)
+    events = await database.read(read_changes, after or 0, size, identifier)
+    following = events[-1].cursor if events else after or 0
+    answer = {"items": [change_json(event) for event in events], "next": following, "last": last}
+    return _answer(request, json_bytes(answer), _JSON)
+
+
+def _answer(request: web.Request, body: bytes, content_type: str) -> web.Response:
+    max_age = request.app[SETTINGS].api.max_age
+    headers = {"Vary": "Accept, Accept-Encoding"}
+    return cacheable(request, body, max_age, content_type=content_type, headers=headers)
+
+
+def prefers(fields: Sequence[str], wanted: str, default: str) -> bool:
+    """Tell whether an Accept field prefers a media type to the default one (RFC 9110 12.5.1)."""
+    ranges = _ranges(",".join(fields)[:_LONGEST_ACCEPT])
+    return _quality(ranges, wanted) > _quality(ranges, default)
+
+
+def _ranges(text: str) -> list[tuple[str, float]]:
+    """Read media ranges with their weights; what is not well formed is left out."""
+    found = []
+    for item in text.split(","):
+        name, *parameters = (part.strip().lower() for part in item.split(";"))
+        quality = 1.0
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip() == "q":
+                match = _QUALITY.fullmatch(value.strip())
+                quality = float(match[0]) if match else -1.0
+        if quality >= 0 and "/" in name:
+            found.append((name, quality))
+    return found
+
+
+def _quality(ranges: Sequence[tuple[str, float]], media_type: str) -> float:
+    """Give the weight of the most specific range that covers a media type; zero when none does."""
+    kind = media_type.partition("/")[0]
+    for pattern in (media_type, f"{kind}/*", "*/*"):
+        weights = [quality for name, quality in ranges if name == pattern]
+        if weights:
+            return max(weights)
+    return 0.0
