@@ -213,6 +213,7 @@ _VALUE = re.compile(r"""\s*('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s,'"=<>]+)"""
 _COMMA = re.compile(r"\s*,")
 _AND = re.compile(r"\s+AND(?:\s+|$)", re.IGNORECASE)
 LONGEST_FILTER = 4000
+LONGEST_PARAMETER = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,12 +332,12 @@ def parse_list_order(text: str | None) -> tuple[ListOrder, ...]:
     return tuple(orders[name] for name in names[: names.index("identifier") + 1])
 
 
-def parse_page_size(text: str | None, default: int) -> int:
+def parse_page_size(text: str | None, default: int, name: str = "pageSize") -> int:
     """Read a page size: a whole number of at least one, cut at one hundred."""
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or int(text) < 1:
-        raise InvalidArgument("pageSize must be a whole number of at least 1")
+        raise InvalidArgument(f"{name} must be a whole number of at least 1")
     return min(int(text), MAX_PAGE_SIZE)
 
 

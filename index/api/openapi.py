@@ -3,6 +3,8 @@
 from typing import Any
 
 from config.settings import Settings
+from index.api.openapi_observed import annotations, observed_paths, observed_schemas
+from index.api.openapi_parts import IDENTIFIER, answers, array, body, closed, parameter, ref, responses
 from index.brand_manifest import Reason
 from index.endorsement import Verdict
 from index.query import (
@@ -14,7 +16,6 @@ from index.query import (
     SearchRequest,
 )
 
-_IDENTIFIER = "^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+$"
 _REF = "#/components/schemas/{model}"
 _FILTER = (
     "Clauses joined by AND, as in: type = 'application/x', 'application/y' AND updatedAfter > '2026-01-01'. Fields are "
@@ -43,8 +44,9 @@ def document(settings: Settings) -> dict[str, Any]:
             "/endorsement": {"post": _endorsement()},
             "/agents": {"get": _list()},
             "/agents/{identifier}": {"get": _retrieve()},
+            **observed_paths(),
         },
-        "components": {"schemas": {**_models(), **_schemas()}, "responses": _responses()},
+        "components": {"schemas": {**_models(), **_schemas(), **observed_schemas()}, "responses": responses()},
     }
 
 
@@ -63,7 +65,7 @@ def _schemas() -> dict[str, Any]:
     members = {
         "@context": {"oneOf": [{"type": "string"}, {"type": "object"}, {"type": "array"}]},
         "@id": text,
-        "identifier": {"type": "string", "pattern": _IDENTIFIER},
+        "identifier": {"type": "string", "pattern": IDENTIFIER},
         "displayName": text,
         "type": text,
         "url": text,
@@ -86,29 +88,29 @@ def _schemas() -> dict[str, Any]:
         "ListItem": {"type": "object", "properties": members, "required": ["identifier"]},
         "SearchResult": {
             "type": "object",
-            "properties": {**members, "score": score, "source": {"type": "string", "format": "uri"}},
-            "required": ["identifier", "score", "source"],
+            "properties": {**members, "score": score, "source": {"type": "string", "format": "uri"}, **annotations()},
+            "required": ["identifier", "score", "source", "ardvark:freshness"],
         },
-        "SearchResponse": _closed(
+        "SearchResponse": closed(
             {
-                "results": _array("SearchResult"),
+                "results": array("SearchResult"),
                 "referrals": {"type": "array", "items": {"type": "object"}},
                 "pageToken": text,
             },
             ["results"],
         ),
-        "ExploreResponse": _closed(
+        "ExploreResponse": closed(
             {
                 "resultType": {"type": "string", "enum": ["facets"]},
-                "facets": {"type": "object", "additionalProperties": _ref("Facet")},
+                "facets": {"type": "object", "additionalProperties": ref("Facet")},
             },
             ["resultType", "facets"],
         ),
-        "Facet": _closed({"buckets": _array("Bucket"), "otherCount": {"type": "integer"}}, ["buckets"]),
-        "Bucket": _closed({"value": text, "count": {"type": "integer"}}, ["value", "count"]),
+        "Facet": closed({"buckets": array("Bucket"), "otherCount": {"type": "integer"}}, ["buckets"]),
+        "Bucket": closed({"value": text, "count": {"type": "integer"}}, ["value", "count"]),
         "ListResponse": {
             "type": "object",
-            "properties": {"items": _array("ListItem"), "total": {"type": "integer"}, "pageToken": text},
+            "properties": {"items": array("ListItem"), "total": {"type": "integer"}, "pageToken": text},
             "required": ["items"],
         },
         "Endorsement": _endorsement_schema(),
@@ -123,7 +125,7 @@ def _schemas() -> dict[str, Any]:
 def _endorsement_schema() -> dict[str, Any]:
     text, maybe, instant = {"type": "string"}, {"type": ["string", "null"]}, {"type": ["string", "null"]}
     reasons = {"oneOf": [{"type": "null"}, {"type": "string", "enum": list(Reason)}]}
-    lag = _closed({"atLeastS": {"type": "number"}, "atMostS": {"type": "number"}}, ["atLeastS", "atMostS"])
+    lag = closed({"atLeastS": {"type": "number"}, "atMostS": {"type": "number"}}, ["atLeastS", "atMostS"])
     diagnostic = {"code": text, "firstSeenAt": instant, "lastSeenAt": instant, "lag": lag}
     evidence = {
         "url": text,
@@ -142,65 +144,22 @@ def _endorsement_schema() -> dict[str, Any]:
         "detail": text,
         "brandDomain": text,
         "identifier": maybe,
-        "manifest": _closed(evidence, list(evidence)),
+        "manifest": closed(evidence, list(evidence)),
         "entryDigest": maybe,
         "validUntil": instant,
-        "diagnostics": {"type": "array", "items": _closed(diagnostic, ["code"])},
-        "differences": {"type": "array", "items": _closed(difference, list(difference))},
+        "diagnostics": {"type": "array", "items": closed(diagnostic, ["code"])},
+        "differences": {"type": "array", "items": closed(difference, list(difference))},
         "differencesOmitted": {"type": "boolean"},
     }
-    return _closed(members, list(members))
-
-
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _array(name: str) -> dict[str, Any]:
-    return {"type": "array", "items": _ref(name)}
-
-
-def _closed(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-
-
-def _responses() -> dict[str, Any]:
-    content = {"application/json": {"schema": _ref("Error")}}
-    return {
-        "InvalidArgument": {"description": "The request is not well formed.", "content": content},
-        "NotFound": {"description": "No entry has the identifier.", "content": content},
-        "PayloadTooLarge": {"description": "The request body is too large.", "content": content},
-        "UnsupportedMediaType": {"description": "The request body is not JSON.", "content": content},
-        "InternalError": {"description": "The registry failed.", "content": content},
-    }
-
-
-def _answers(schema: str, *failures: str) -> dict[str, Any]:
-    statuses = {
-        "InvalidArgument": "400",
-        "NotFound": "404",
-        "PayloadTooLarge": "413",
-        "UnsupportedMediaType": "415",
-        "InternalError": "500",
-    }
-    answers: dict[str, Any] = {
-        "200": {"description": "The answer.", "content": {"application/json": {"schema": _ref(schema)}}}
-    }
-    for name in (*failures, "InternalError"):
-        answers[statuses[name]] = {"$ref": f"#/components/responses/{name}"}
-    return answers
-
-
-def _body(model: str) -> dict[str, Any]:
-    return {"required": True, "content": {"application/json": {"schema": _ref(model)}}}
+    return closed(members, list(members))
 
 
 def _search() -> dict[str, Any]:
     return {
         "operationId": "searchAgents",
         "summary": "Find entries that fit a need, best first.",
-        "requestBody": _body("SearchRequest"),
-        "responses": _answers("SearchResponse", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
+        "requestBody": body("SearchRequest"),
+        "responses": answers("SearchResponse", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
     }
 
 
@@ -208,8 +167,8 @@ def _explore() -> dict[str, Any]:
     return {
         "operationId": "exploreRegistry",
         "summary": "Count the values of fields over everything that matches.",
-        "requestBody": _body("ExploreRequest"),
-        "responses": _answers("ExploreResponse", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
+        "requestBody": body("ExploreRequest"),
+        "responses": answers("ExploreResponse", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
     }
 
 
@@ -217,8 +176,8 @@ def _endorsement() -> dict[str, Any]:
     return {
         "operationId": "judgeEndorsement",
         "summary": "Compare an entry with what a brand publishes on its own domain.",
-        "requestBody": _body("EndorsementRequest"),
-        "responses": _answers("Endorsement", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
+        "requestBody": body("EndorsementRequest"),
+        "responses": answers("Endorsement", "InvalidArgument", "PayloadTooLarge", "UnsupportedMediaType"),
     }
 
 
@@ -229,17 +188,13 @@ def _list() -> dict[str, Any]:
         "operationId": "listAgents",
         "summary": "List entries in a fixed order.",
         "parameters": [
-            _parameter("filter", expression, _FILTER),
-            _parameter("orderBy", {"type": "string"}, _ORDER),
-            _parameter("pageSize", size, f"Entries on a page; more than {MAX_PAGE_SIZE} count as {MAX_PAGE_SIZE}."),
-            _parameter("pageToken", {"type": "string"}, "Continues the page that gave it."),
+            parameter("filter", expression, _FILTER),
+            parameter("orderBy", {"type": "string"}, _ORDER),
+            parameter("pageSize", size, f"Entries on a page; more than {MAX_PAGE_SIZE} count as {MAX_PAGE_SIZE}."),
+            parameter("pageToken", {"type": "string"}, "Continues the page that gave it."),
         ],
-        "responses": {**_answers("ListResponse", "InvalidArgument"), "304": {"description": "Not modified."}},
+        "responses": {**answers("ListResponse", "InvalidArgument"), "304": {"description": "Not modified."}},
     }
-
-
-def _parameter(name: str, schema: dict[str, Any], text: str) -> dict[str, Any]:
-    return {"name": name, "in": "query", "required": False, "schema": schema, "description": text}
 
 
 def _retrieve() -> dict[str, Any]:
@@ -251,13 +206,13 @@ def _retrieve() -> dict[str, Any]:
                 "name": "identifier",
                 "in": "path",
                 "required": True,
-                "schema": {"type": "string", "pattern": _IDENTIFIER},
+                "schema": {"type": "string", "pattern": IDENTIFIER},
                 "description": "Percent-encoded as one segment; decoded exactly once.",
                 "example": "urn:air:acme.com:agent:assistant",
             }
         ],
         "responses": {
-            **_answers("Entry", "InvalidArgument", "NotFound"),
+            **answers("Entry", "InvalidArgument", "NotFound"),
             "304": {"description": "Not modified."},
         },
     }

@@ -7,7 +7,7 @@ from urllib.parse import unquote_to_bytes
 
 from aiohttp import web
 
-from index.query import InvalidArgument, parse_page_size
+from index.query import LONGEST_PARAMETER, MAX_PAGE_SIZE, InvalidArgument, parse_page_size
 from index.store.tables import storable
 
 _BAD_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -33,10 +33,9 @@ def read_parameters(request: web.Request, known: Collection[str]) -> Mapping[str
 
 
 def page_size(query: Mapping[str, str], default: int) -> int:
-    """Read the size of a page, which has two names."""
-    if "limit" in query and "pageSize" in query:
-        raise InvalidArgument("limit and pageSize mean the same; one of them is enough")
-    return parse_page_size(query.get("limit", query.get("pageSize")), default)
+    """Read the size of a page, which has two names; the smaller counts where both are given."""
+    given = [name for name in ("limit", "pageSize") if name in query]
+    return min((parse_page_size(query[name], MAX_PAGE_SIZE, name) for name in given), default=default)
 
 
 def one_of(query: Mapping[str, str], name: str, values: Collection[str]) -> str | None:
@@ -50,6 +49,8 @@ def one_of(query: Mapping[str, str], name: str, values: Collection[str]) -> str 
 def text(query: Mapping[str, str], name: str) -> str | None:
     """Read a text to compare with stored ones."""
     value = query.get(name)
+    if value is not None and len(value) > LONGEST_PARAMETER:
+        raise InvalidArgument(f"{name} must have at most {LONGEST_PARAMETER} characters")
     return None if value is None else storable(value)
 
 

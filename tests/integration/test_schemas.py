@@ -256,4 +256,4 @@ async def test_schemathesis_finds_no_fault(web: FakeWeb, crawl_sqlite: OpenCrawl
         )
         out, _ = await process.communicate()
     assert process.returncode == 0, out.decode()
-    assert b"Tested: 5" in out
+    assert b"Tested: 14" in out
