@@ -24,13 +24,13 @@ def card_terms(kind: str, normal: Mapping[str, Any]) -> CardTerms:
     """Collect what search can use of a card in its normal form."""
     pairs = dict.fromkeys(
         (name, value)
-        for name, value in [("kind", kind), *_attributes(_form(normal))]
+        for name, value in [("kind", kind), *_attributes(form_of(normal))]
         if value and len(value) <= _LONGEST_VALUE
     )
-    return CardTerms(tuple(_words(_form(normal))), tuple(pairs)[:_MOST_ATTRIBUTES])
+    return CardTerms(tuple(_words(form_of(normal))), tuple(pairs)[:_MOST_ATTRIBUTES])
 
 
-def _form(normal: Mapping[str, Any]) -> Mapping[str, Any]:
+def form_of(normal: Mapping[str, Any]) -> Mapping[str, Any]:
     """Look into the card that an agent file may be at the same time."""
     card = normal.get("card")
     return {**normal, **card} if isinstance(card, Mapping) else normal
@@ -73,7 +73,7 @@ def _attributes(normal: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def summary(kind: str, shape: str, normal: Mapping[str, Any]) -> dict[str, Any]:
     """Say in short what a card offers: name, version, interfaces and the names of its skills or tools."""
-    form = _form(normal)
+    form = form_of(normal)
     return {
         name: value
         for name, value in {

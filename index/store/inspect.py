@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 
 from index.store.documents import origin_id
+from index.store.engines import chunks
 from index.store.tables import documents, entries, fetches, leads, listing_bodies, listings, origins
 
 StoredRow = Row[Any]
@@ -36,6 +37,43 @@ def listing_row(connection: Connection, identifier: str) -> StoredRow | None:
         .where(listings.c.identifier == identifier)
     )
     return connection.execute(query).first()
+
+
+def documents_behind(connection: Connection, identifier: str) -> list[tuple[str, str]]:
+    """Give origin and URL of the document that a listing is or was taken from, and of the artifact it points to."""
+    query = (
+        select(listings.c.document_id, entries.c.artifact_id)
+        .outerjoin(entries, entries.c.id == listings.c.entry_id)
+        .where(listings.c.identifier == identifier)
+    )
+    row = connection.execute(query).first()
+    if row is None:
+        return []
+    wanted = [key for key in (row.document_id, row.artifact_id) if key is not None]
+    found = (
+        select(documents.c.id, documents.c.url, origins.c.origin)
+        .join(origins, origins.c.id == documents.c.origin_id)
+        .where(documents.c.id.in_(wanted))
+    )
+    places = {item.id: (item.origin, item.url) for item in connection.execute(found)}
+    return [places[key] for key in wanted if key in places]
+
+
+def listed_entries(connection: Connection, identifiers: Sequence[str]) -> dict[str, StoredRow]:
+    """Give the listed entries of identifiers, each with the document of its artifact where that has one."""
+    live = documents.alias("live")
+    query = (
+        select(entries, live.c.url.label("live_url"), origins.c.origin.label("live_origin"))
+        .join(listings, listings.c.entry_id == entries.c.id)
+        .outerjoin(live, live.c.id == entries.c.artifact_id)
+        .outerjoin(origins, origins.c.id == live.c.origin_id)
+        .where(listings.c.removed_at.is_(None))
+    )
+    found: dict[str, StoredRow] = {}
+    for chunk in chunks(identifiers):
+        for row in connection.execute(query.where(listings.c.identifier.in_(chunk))):
+            found[row.key] = row
+    return found
 
 
 def sources_of(connection: Connection, identifier: str) -> Sequence[StoredRow]:
