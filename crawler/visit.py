@@ -330,8 +330,9 @@ class _Visit:
             better = lead.rank < state.rank or lead.mechanism in PROBED
         if better:
             # A better recommendation than the one it was found by, or one that nobody else can withdraw.
-            return replace(state, mechanism=lead.mechanism, rank=lead.rank, depth=lead.depth, ancestors=lead.ancestors)
-        return state
+            state = replace(state, mechanism=lead.mechanism, rank=lead.rank, depth=lead.depth, ancestors=lead.ancestors)
+        # What somebody else took for a catalog may be a page of ours.
+        return replace(state, kind=target.kind)
 
     async def _fetch(self, state: DocumentState) -> Observation:
         page = state.kind is DocumentKind.PAGE

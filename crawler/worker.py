@@ -200,8 +200,6 @@ class Crew:
         else:
             not_before = now + report.wait if report.wait else None
             next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
-            if report.postponed and not_before is None:
-                next_at = now + _SOONEST
             if not_before is not None:
                 next_at = not_before if report.postponed else max(next_at, not_before)
             outcome = "failed" if report.failed else "done"

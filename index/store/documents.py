@@ -13,7 +13,7 @@ from index.store.engines import chunks, insert_new_rows, insert_rows, update_row
 from index.store.tables import documents, fetches, key_of, leads, origins, snapshots, storable
 
 # What a document is never changes; the rest follows its state.
-_FIXED = ("origin_id", "url", "kind", "first_seen_at")
+_FIXED = ("origin_id", "url", "first_seen_at")
 _LOOKED_FOR = frozenset({Mechanism.AGENT_CARD, Mechanism.LEGACY_CARD, Mechanism.SERVER_CARD})
 # A lead that a complete reading lacks this often has been withdrawn.
 _WITHDRAWN_AFTER = 2

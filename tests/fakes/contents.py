@@ -27,6 +27,8 @@ def replay(feed: Sequence[Change]) -> dict[str, str | None]:
     """Do what a follower of the feed does: from the first event on, keep identifiers with their digests."""
     held: dict[str, str | None] = {}
     for change in feed:
+        if not change.kind.startswith("entry."):
+            continue  # what is told of artifacts and drift changes no listing
         if change.kind == "entry.added":
             assert change.identifier not in held
             held[change.identifier] = change.new_digest

@@ -655,7 +655,8 @@ async def test_replaying_the_feed_gives_the_listings_whatever_happened(
             assert [change.cursor for change in feed] == list(range(1, len(feed) + 1))
             assert [change.at for change in feed] == sorted(change.at for change in feed)
             assert replay(feed) == await crawl.database.read(listed_digests)
-        assert {change.kind for change in feed} == {"entry.added", "entry.changed", "entry.removed"}
+        kinds = {change.kind for change in feed if change.kind.startswith("entry.")}
+        assert kinds == {"entry.added", "entry.changed", "entry.removed"}
         middle = len(feed) // 2
         assert await crawl.changes(middle) == feed[middle:]
 
@@ -858,7 +859,7 @@ async def test_precedence_flips_when_the_better_source_disappears_and_back(web: 
         acme.pages[ARD] = good
         await crawl.run()
         assert await shown_name(crawl, urn("echo")) == "New"
-        feed = await crawl.changes()
+        feed = [change for change in await crawl.changes() if change.kind.startswith("entry.")]
         assert [change.kind for change in feed] == ["entry.added", "entry.changed", "entry.changed"]
         assert [change.url for change in feed] == [acme.url(ARD), acme.url(PREDECESSOR), acme.url(ARD)]
         assert [change.members for change in feed[1:]] == [("/displayName",)] * 2
