@@ -5,7 +5,7 @@ a copy that could not be confirmed is stale, whatever it once was promised to la
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from index.documents import SUCCESSES, Outcome
@@ -44,6 +44,8 @@ _STATE_OF_OUTCOME = {
     Outcome.REFUSED: FreshnessState.REFUSED,
 }
 _OVERDUE = "overdue"
+_GRACE = 0.1
+_LEAST_GRACE = timedelta(minutes=1)
 _UNCONFIRMED = "unconfirmed"
 # Disallowed until robots.txt can be read again (RFC 9309 2.3.1.4): nobody said no.
 _TRANSIENT = frozenset({"robots_unreachable"})
@@ -98,6 +100,10 @@ def _confirmed(since: datetime | None, promises: tuple[datetime | None, ...], no
     until = max((promise for promise in promises if promise is not None), default=None)
     if until is None or now < until:
         return Freshness(FreshnessState.FRESH, until=until, since=since)
+    # A visit begins when it is due; a copy is not overdue while that visit is on its way.
+    grace = until + max(_LEAST_GRACE, (until - (since or until)) * _GRACE)
+    if now < grace:
+        return Freshness(FreshnessState.FRESH, until=grace, since=since)
     return Freshness(FreshnessState.STALE, since=until, why=_OVERDUE)
 
 

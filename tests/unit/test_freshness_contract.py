@@ -68,7 +68,10 @@ def test_a_confirmed_copy_is_fresh_until_the_later_of_its_lifetime_and_the_next_
     }
     until = NOW + 2 * HOUR
     assert judged(outcome, **promises) == Freshness(FreshnessState.FRESH, until=until, since=EARLIER)
-    for late in (until, until + HOUR):
+    # A tenth of the promise, for a visit that is due and on its way.
+    grace = until + (until - EARLIER) * 0.1
+    assert judged(outcome, now=until, **promises) == Freshness(FreshnessState.FRESH, until=grace, since=EARLIER)
+    for late in (grace, grace + HOUR):
         assert judged(outcome, now=late, **promises) == Freshness(FreshnessState.STALE, since=until, why="overdue")
 
 
