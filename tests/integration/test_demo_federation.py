@@ -8,10 +8,11 @@ import pytest
 
 from crawler.demo.federation import PUBLISHERS, read_changes
 from crawler.demo.server import FederationServer
+from index.store.drift_reads import DriftFilter, list_drifts
 from index.store.inspect import StoredRow
 from tests.conftest import OpenCrawl
 from tests.fakes.clock import FakeClock
-from tests.fakes.harness import Crawl
+from tests.fakes.harness import ALL_SURFACES, Crawl
 
 
 @pytest.fixture
@@ -24,6 +25,15 @@ async def federation() -> AsyncIterator[FederationServer]:
 async def crawl(federation: FederationServer, crawl_sqlite: OpenCrawl) -> AsyncIterator[Crawl]:
     """The whole federation, crawled once."""
     async with crawl_sqlite(*(publisher.origin(federation.port) for publisher in PUBLISHERS)) as opened:
+        await opened.run()
+        yield opened
+
+
+@pytest.fixture
+async def whole_crawl(federation: FederationServer, crawl_sqlite: OpenCrawl) -> AsyncIterator[Crawl]:
+    """The same with the cards that entries point to, as the demo crawls it."""
+    origins = [publisher.origin(federation.port) for publisher in PUBLISHERS]
+    async with crawl_sqlite(*origins, surfaces=ALL_SURFACES) as opened:
         await opened.run()
         yield opened
 
@@ -107,23 +117,47 @@ async def test_every_address_that_an_entry_gives_answers(crawl: Crawl, federatio
                 assert response.status == 200, address
 
 
-async def test_each_change_is_seen_as_what_it_is(crawl: Crawl, federation: FederationServer) -> None:
+async def test_each_change_is_seen_as_what_it_is(whole_crawl: Crawl, federation: FederationServer) -> None:
+    crawl = whole_crawl
     seen = []
     for change in read_changes(federation.port):
         before = (await crawl.changes())[-1].cursor
         federation.change(change)
         await crawl.run(f"http://{change.publisher}.example:{federation.port}")
-        seen.append({(event.kind, event.identifier, event.members) for event in await crawl.changes(before)})
+        seen.append(
+            {(event.kind, event.identifier.rpartition(":")[2], event.members) for event in await crawl.changes(before)}
+        )
     assert seen == [
         {
-            ("entry.changed", "urn:air:tides.example:mcp:tables", ("/description", "/version")),
-            ("entry.added", "urn:air:tides.example:mcp:storm-surge", ()),
-            ("entry.removed", "urn:air:tides.example:agent:moorings", ()),
+            ("entry.changed", "tables", ("/description", "/version")),
+            ("entry.added", "storm-surge", ()),
+            ("entry.removed", "moorings", ()),
+            ("artifact.added", "storm-surge", ()),
+            ("artifact.changed", "tables", ("/version", "/description")),
         },
         {
-            ("entry.changed", "urn:air:huts.example:agent:warden", ("/version",)),
-            ("entry.changed", "urn:air:huts.example:mcp:trail-conditions", ("/description",)),
+            ("artifact.changed", "harbour-pilot", ("/version", "/skills/0/description", "/skills/0/tags/2")),
+            ("drift.opened", "harbour-pilot", ("/version",)),
+            ("drift.opened", "harbour-pilot", ("/tags/2",)),
         },
+        {
+            ("entry.changed", "warden", ("/version",)),
+            ("entry.changed", "trail-conditions", ("/description",)),
+            ("artifact.changed", "warden", ("/version",)),
+            ("artifact.changed", "trail-conditions", ("/description",)),
+        },
+        {
+            ("entry.changed", "harbour-pilot", ("/version", "/tags")),
+            ("drift.closed", "harbour-pilot", ("/version",)),
+            ("drift.closed", "harbour-pilot", ("/tags/2",)),
+        },
+    ]
+
+
+async def test_the_sample_federation_starts_with_one_outdated_copy(whole_crawl: Crawl) -> None:
+    drift = await whole_crawl.database.read(list_drifts, DriftFilter(state="all"), 100, None)
+    assert [(row.code, row.identifier, row.catalog_url.rpartition("//")[2].partition(".")[0]) for row in drift] == [
+        ("drift.version_mismatch", "urn:air:tides.example:mcp:tables", "atlas")
     ]
 
 
