@@ -1,4 +1,3 @@
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,12 +7,14 @@ from pydantic import ValidationError
 from config.errors import OperatorError
 from config.settings import OriginSettings, Settings
 from crawler.assembly import origin_options
-from crawler.commands.render import instant, print_json, table
+from crawler.clock import SystemClock
+from crawler.commands.origins_show import documents_table, show
+from crawler.commands.render import print_json, table
 from crawler.commands.session import crawling, opened_database, run_async, settings_of
 from crawler.crawl import crawl_once
-from index.store.documents import document_id
 from index.store.frontier import list_origins, managed_origins, put_origins
-from index.store.inspect import StoredRow, documents_of, entries_not_listed, leads_of, origin_row
+from index.store.inspect import StoredRow, documents_of
+from index.views import document_json, origin_json
 
 
 @click.group()
@@ -27,7 +28,7 @@ def origins() -> None:
 def list_(context: click.Context, as_json: bool) -> None:
     """List the known origins."""
     settings = settings_of(context)
-    items = [_origin_json(row) for row in run_async(_list(settings))]
+    items = [origin_json(row) for row in run_async(_list(settings))]
     known = {item["origin"] for item in items}
     waiting = [entry.origin for entry in settings.origins if not entry.is_pattern and entry.origin not in known]
     items += [{"origin": origin, "managedBy": "config", "active": True} for origin in waiting]
@@ -52,23 +53,6 @@ def list_(context: click.Context, as_json: bool) -> None:
     click.echo(table(headings, cells))
     for pattern in patterns:
         click.echo(f"pattern: {pattern}")
-
-
-def _origin_json(row: StoredRow) -> dict[str, Any]:
-    return {
-        "origin": row.origin,
-        "managedBy": row.managed_by,
-        "active": row.active,
-        "documents": row.documents,
-        "listings": row.listings,
-        "visits": row.visits,
-        "failures": row.failures,
-        "lastVisitAt": instant(row.last_visit_at),
-        "lastOutcome": row.last_outcome,
-        "robots": row.robots,
-        "nextVisitAt": instant(row.next_visit_at),
-        "notBefore": instant(row.not_before),
-    }
 
 
 async def _list(settings: Settings) -> Sequence[StoredRow]:
@@ -158,10 +142,11 @@ def visit(context: click.Context, names: tuple[str, ...], as_json: bool) -> None
     """Visit ORIGINs now and print what each document answered."""
     settings = settings_of(context)
     rows = run_async(_visit(settings, [name.rstrip("/").lower() for name in names]))
+    items = [document_json(row, SystemClock().now()) for row in rows]
     if as_json:
-        print_json({"items": [_document_json(row) for row in rows]})
+        print_json({"items": items})
     else:
-        click.echo(_documents_table(rows))
+        click.echo(documents_table(items))
 
 
 async def _visit(settings: Settings, names: list[str]) -> list[StoredRow]:
@@ -179,116 +164,4 @@ async def _visit(settings: Settings, names: list[str]) -> list[StoredRow]:
         return [row for name in names for row in await parts.database.read(documents_of, name)]
 
 
-@origins.command()
-@click.argument("name", metavar="ORIGIN")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.pass_context
-def show(context: click.Context, name: str, as_json: bool) -> None:
-    """Show what was tried on an ORIGIN, what it answered, and why an entry is not listed."""
-    settings = settings_of(context)
-    origin, documents, missing, leads = run_async(_show(settings, name.rstrip("/").lower()))
-    if as_json:
-        print_json(
-            {
-                "origin": origin.origin,
-                "robots": origin.robots,
-                "documents": [_document_json(row) for row in documents],
-                "notListed": [_entry_json(row) for row in missing],
-                "leads": [
-                    {"source": row.source, "url": row.url, "mechanism": row.mechanism, "decision": row.decision}
-                    for row in leads
-                ],
-            }
-        )
-        return
-    click.echo(_documents_table(documents))
-    faults = [(row, item) for row in documents for item in row.problems]
-    if faults:
-        click.echo("\nProblems of documents:")
-        fault_cells = [
-            (item["severity"], item["code"], item["message"], f"{row.url} {item['pointer']}") for row, item in faults
-        ]
-        click.echo(table(("severity", "code", "message", "where"), fault_cells))
-    if missing:
-        click.echo("\nNot listed:")
-        cells = [(row.identifier, row.state, _codes(row), row.url + "#" + row.pointer) for row in missing]
-        click.echo(table(("identifier", "state", "problems", "where"), cells))
-    if leads:
-        click.echo("\nLeads:")
-        lead_cells = [(row.url, row.mechanism, row.decision, row.source) for row in leads]
-        click.echo(table(("lead", "mechanism", "decision", "found at"), lead_cells))
-    sys.stdout.flush()
-
-
-async def _show(
-    settings: Settings, name: str
-) -> tuple[StoredRow, Sequence[StoredRow], Sequence[StoredRow], Sequence[StoredRow]]:
-    async with opened_database(settings) as database:
-        origin = await database.read(origin_row, name)
-        if origin is None:
-            raise OperatorError(f"{name} is not known (see `ardvark origins list`)")
-        return (
-            origin,
-            await database.read(documents_of, name),
-            await database.read(entries_not_listed, name),
-            await database.read(leads_of, name),
-        )
-
-
-def _codes(row: StoredRow) -> str:
-    own = [problem["code"] for problem in row.problems if problem["severity"] != "warning"]
-    return ", ".join(own or [f"source.{row.state}"])
-
-
-def _entry_json(row: StoredRow) -> dict[str, Any]:
-    problems = list(row.problems)
-    if row.state in ("conflict", "duplicate"):
-        problems.append(
-            {
-                "code": f"source.{row.state}",
-                "severity": "info",
-                "pointer": row.pointer,
-                "message": "another source of the same identifier is listed",
-                "clause": "ARD 5.1",
-            }
-        )
-    return {
-        "identifier": row.identifier,
-        "state": row.state,
-        "document": row.url,
-        "pointer": row.pointer,
-        "problems": problems,
-    }
-
-
-def _documents_table(rows: Sequence[StoredRow]) -> str:
-    headings = ("document", "found by", "outcome", "reason", "entries", "confirmed", "next")
-    cells = [
-        (row.url, row.mechanism, row.outcome, row.reason, row.entry_count, row.confirmed_at, row.next_fetch_at)
-        for row in rows
-        if row.id != document_id("")
-    ]
-    return table(headings, cells)
-
-
-def _document_json(row: StoredRow) -> dict[str, Any]:
-    return {
-        "url": row.url,
-        "kind": row.kind,
-        "mechanism": row.mechanism,
-        "outcome": row.outcome,
-        "reason": row.reason,
-        "detail": row.detail,
-        "status": row.status,
-        "finalUrl": row.final_url,
-        "redirects": row.hops,
-        "digest": row.digest,
-        "entries": row.entry_count,
-        "attemptedAt": instant(row.attempted_at),
-        "confirmedAt": instant(row.confirmed_at),
-        "changedAt": instant(row.changed_at),
-        "staleSince": instant(row.failing_since),
-        "held": row.held,
-        "nextFetchAt": instant(row.next_fetch_at),
-        "problems": row.problems,
-    }
+origins.add_command(show)

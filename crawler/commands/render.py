@@ -102,8 +102,3 @@ def print_json(value: Any) -> None:
     except TypeError:  # an integer past 64 bits, out of somebody's card
         text = json.dumps(value, indent=2)
     click.echo(_UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
-
-
-def instant(value: datetime | None) -> str | None:
-    """Write an instant for JSON: RFC 3339 in UTC."""
-    return None if value is None else value.isoformat(timespec="milliseconds").replace("+00:00", "Z")

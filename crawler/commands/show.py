@@ -16,7 +16,7 @@ from index.endorsement import brand_of, endorse, read_candidate, record
 from index.store.database import Database
 from index.store.drift_reads import DriftFilter, artifact_of, list_drifts
 from index.store.endorse import manifest_of_brand
-from index.store.inspect import last_fetch, listing_row, sources_of
+from index.store.inspect import StoredRow, last_fetch, listing_row, sources_of
 from index.views import artifact_json, drift_json, provenance_json
 
 _NOT_FOUND = 1
@@ -50,28 +50,30 @@ async def _show(settings: Settings, identifier: str, now: datetime) -> dict[str,
         fetch = await database.read(last_fetch, row.document_id) if row.document_id else None
         artifact = await database.read(artifact_of, identifier)
         drifts = await database.read(list_drifts, DriftFilter(identifier=identifier), _MOST_DRIFTS)
-        entry = orjson.loads(row.entry) if row.entry else None
         listed = provenance_json(row, sources, fetch, now)
         return {
             "identifier": listed.pop("identifier"),
             "state": listed.pop("state"),
-            "entry": entry,
+            "entry": orjson.loads(row.entry) if row.entry else None,
             **listed,
             "artifact": None if artifact is None else artifact_json(artifact, now),
             "drift": [drift_json(item, now) for item in drifts],
-            "endorsement": await _endorsement(settings, database, row.entry, entry, now),
+            "endorsement": await _endorsement(settings, database, sources, now),
         }
 
 
 async def _endorsement(
-    settings: Settings, database: Database, text: str | None, entry: Any, now: datetime
+    settings: Settings, database: Database, sources: Sequence[StoredRow], now: datetime
 ) -> dict[str, Any] | None:
-    """Judge the entry by the manifest of the brand that it claims, as it is held; None for a brand that is not ours."""
-    brand = brand_of(entry, settings.osd.namespace) if isinstance(entry, dict) else None
+    """Judge the entry as published by the manifest of the brand that it claims; None for a brand that is not ours."""
+    text = next((source.raw for source in sources if source.state == "listed"), None)
+    entry = orjson.loads(text) if text is not None else {}
+    brand = brand_of(entry, settings.osd.namespace)
     if text is None or brand is None:
         return None
-    names = [entry.get(name) if isinstance(entry.get(name), str) else None for name in ("identifier", "version")]
-    stored = await database.read(manifest_of_brand, brand, tuple(settings.network.hosts), *names)
+    name = entry.get("identifier")
+    overridden = tuple(settings.network.hosts)
+    stored = await database.read(manifest_of_brand, brand, overridden, name if isinstance(name, str) else None)
     if stored.state is None or (stored.private and not settings.crawl.list_private):
         return None
     depth = settings.limits.json_depth

@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, Select, select, update
 
+from index.diff import diff_entries, is_silent, summary
 from index.records import Standing, pointer_step
 from index.served import ServedEntry, serve, with_card
 from index.store.artifacts import cards_of
@@ -215,6 +216,8 @@ def _plan_listing(
         return
     plan.served[key] = served
     plan.count += 0 if live else 1
+    before, after = (json.loads(old), json.loads(served.entry)) if old is not None else ({}, {})
+    edits = diff_entries(before, after)
     plan.changes.append(
         Change(
             kind="entry.changed" if live else "entry.added",
@@ -222,10 +225,12 @@ def _plan_listing(
             at=plan.now,
             url=best.url,
             mechanism=best.mechanism,
-            members=changed_members(json.loads(old), json.loads(served.entry)) if old is not None else (),
+            members=changed_members(before, after),
             old_digest=listing.digest if live and listing is not None else None,
             new_digest=name,
             reason=plan.reason,
+            change_class=summary(edits),
+            silent=is_silent(edits),
         )
     )
 
