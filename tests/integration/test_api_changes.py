@@ -208,7 +208,7 @@ async def test_no_published_text_breaks_the_atom_feed(web: FakeWeb, open_crawl: 
         await registry.crawl.run()
         feed = await atom(registry)
         content = "\n".join(texts(feed, "a:entry/a:content"))
-        assert "]]><b a='\"'>&amp;\x7f</b><!--" in content
+        assert "]]><b a='\"'>&amp;\x7f<~1b><!--" in content, "as a JSON Pointer"
         assert texts(feed, "a:title")[0].startswith("Our <registry> & ]]>")
         assert not feed.findall(".//b")
         named = await atom(registry, "?identifier=%3Cx%3E%26%22%00%01")
