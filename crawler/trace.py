@@ -4,12 +4,11 @@ Contract `ardvark.trace.v1`. A hit is not a choice, so both are told. Nothing is
 """
 
 import asyncio
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-
-import orjson
 
 from config.settings import Settings
 from crawler.assembly import make_client
@@ -43,7 +42,7 @@ class Hit:
 
     @property
     def members(self) -> Mapping[str, Any]:
-        return members_of(orjson.loads(self.entry.raw), self.entry.derived)
+        return members_of(json.loads(self.entry.raw), self.entry.derived)
 
     @property
     def stored_view(self) -> CardView | None:

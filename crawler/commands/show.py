@@ -1,10 +1,10 @@
 import asyncio
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
 import click
-import orjson
 
 from config.settings import Settings
 from crawler.clock import SystemClock
@@ -54,7 +54,7 @@ async def _show(settings: Settings, identifier: str, now: datetime) -> dict[str,
         return {
             "identifier": listed.pop("identifier"),
             "state": listed.pop("state"),
-            "entry": orjson.loads(row.entry) if row.entry else None,
+            "entry": json.loads(row.entry) if row.entry else None,
             **listed,
             "artifact": None if artifact is None else artifact_json(artifact, now),
             "drift": [drift_json(item, now) for item in drifts],
@@ -67,7 +67,7 @@ async def _endorsement(
 ) -> dict[str, Any] | None:
     """Judge the entry as published by the manifest of the brand that it claims; None for a brand that is not ours."""
     text = next((source.raw for source in sources if source.state == "listed"), None)
-    entry = orjson.loads(text) if text is not None else {}
+    entry = json.loads(text) if text is not None else {}
     brand = brand_of(entry, settings.osd.namespace)
     if text is None or brand is None:
         return None

@@ -558,3 +558,18 @@ async def test_texts_of_publishers_never_reach_the_terminal_raw(acme: Acme) -> N
             assert character not in acme.out, arguments
         if number == 1:
             await acme.crawl()
+
+
+async def test_half_a_surrogate_and_a_huge_number_break_no_command(acme: Acme) -> None:
+    torn = json.dumps({**moved(), "description": "half \ud800 of a pair", "capabilities": {"\ud800": 10**30}})
+    inline = planner(identifier="urn:air:acme.example:agent:inline", url=None, data={**moved(), "version": 10**30})
+    await acme.crawl()
+    acme.site.manifest(planner(metadata={"acme:count": 10**30}), inline)
+    acme.site.page(CARD_PATH, torn, headers={"Content-Type": "application/json"})
+    rehearsed = ("visit", acme.site.origin, "--now", "--dry-run")
+    for arguments in (rehearsed, ("show", PLANNER), ("trace", "planner"), ("drift",), ("history", PLANNER)):
+        assert await acme.run(*arguments, "--json") in (0, 1), acme.out
+        assert json.loads(acme.out)
+        assert await acme.run(*arguments) in (0, 1), acme.out
+        if arguments == rehearsed:
+            await acme.crawl()
