@@ -1,6 +1,6 @@
 """Artifacts as they were last read, and the states they had before."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -9,8 +9,8 @@ import orjson
 from sqlalchemy import Connection, Row, Select, delete, or_, select, update
 
 from index.diff import ChangeClass, Edit, diff_cards, is_silent, summary
-from index.documents import DocumentKind
-from index.records import Artifact, Mechanism
+from index.documents import DocumentKind, DocumentVisit
+from index.records import RANK_OF_MECHANISM, Artifact, Mechanism
 from index.store.changes import Change, append_changes
 from index.store.documents import document_id, ensure_origins, new_target, origin_id, problem_row, soonest, state_row
 from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows
@@ -29,6 +29,8 @@ from index.store.tables import (
 from index.volatile import from_json, learn, settle, to_json
 
 _MOST_IDENTIFIERS = 20
+# What comparisons look at beside the content that counts.
+_COMPARED = ("kind", "shape", "digest", "legacy")
 
 
 def inline_key(entry: int) -> int:
@@ -74,10 +76,9 @@ def put_artifacts(connection: Connection, found: Sequence[NewArtifact]) -> PutAr
         after, edits = _compare(before, item)
         updates.append(after)
         if edits:
-            put.changed.add(item.key)
             old_states.append(_version(before, item, edits))
             put.events[item.key] = _event(item, "artifact.changed", before.digest, edits)
-        elif before.kind != item.artifact.kind:
+        if edits or any(getattr(before, name) != after[name] for name in _COMPARED):
             put.changed.add(item.key)
     insert_new_rows(connection, artifacts, rows)
     update_rows(connection, artifacts, updates)
@@ -129,18 +130,48 @@ def _compare(before: Row[Any], item: NewArtifact) -> tuple[dict[str, Any], list[
 
 def _version(before: Row[Any], item: NewArtifact, edits: Sequence[Edit]) -> dict[str, Any]:
     return {
-        "subject": item.key,
+        **_state_row(before, item.before_at or before.changed_at, item.at),
+        "edits": [edit_row(edit) for edit in edits[:MOST_EDITS]],
+        "change_class": summary(edits),
+        "silent": is_silent(edits),
+    }
+
+
+def _state_row(before: Row[Any], seen_at: datetime, replaced_at: datetime) -> dict[str, Any]:
+    return {
+        "subject": before.id,
         "kind": "artifact",
         "identifier": None,
         "digest": before.digest,
         "content": orjson.dumps(before.normal).decode(),
         "first_seen_at": before.changed_at,
-        "last_seen_at": item.before_at or before.changed_at,
-        "replaced_at": item.at,
-        "edits": [edit_row(edit) for edit in edits[:MOST_EDITS]],
-        "change_class": summary(edits),
-        "silent": is_silent(edits),
+        "last_seen_at": seen_at,
+        "replaced_at": replaced_at,
     }
+
+
+def remove_artifacts(connection: Connection, gone: Mapping[int, DocumentVisit], now: datetime) -> set[int]:
+    """Take artifacts out whose documents are gone for good, and keep their last states; gives those there were."""
+    stored = _stored(connection, gone)
+    rows, events = [], {}
+    for key, before in stored.items():
+        state = gone[key].state
+        at = state.absent_since or gone[key].observation.response_at
+        seen_at = state.confirmed_at or before.changed_at
+        rows.append({**_state_row(before, seen_at, at), "edits": [], "change_class": None, "silent": False})
+        events[key] = Change(
+            kind="artifact.removed",
+            identifier="",
+            at=gone[key].observation.response_at,
+            url=state.url,
+            old_digest=before.digest,
+            reason=state.reason,
+        )
+    insert_rows(connection, versions, rows)
+    append_changes(connection, _named(connection, events), now)
+    for chunk in chunks(stored):
+        connection.execute(delete(artifacts).where(artifacts.c.id.in_(chunk)))
+    return set(stored)
 
 
 def _event(item: NewArtifact, kind: str, old: str | None = None, edits: Sequence[Edit] = ()) -> Change:
@@ -205,18 +236,22 @@ def watch_artifacts(connection: Connection, wanted: Mapping[str, str], now: date
     if not wanted:
         return
     keys = {document_id(url): url for url in wanted}
-    known: dict[int, bool] = {}
+    known: dict[int, Row[Any]] = {}
     for chunk in chunks(keys):
-        query = select(documents.c.id, documents.c.watched).where(documents.c.id.in_(chunk))
-        known.update((row.id, row.watched) for row in connection.execute(query))
+        query: Select[Any] = select(documents.c.id, documents.c.watched, documents.c.origin_id, origins.c.active)
+        query = query.join(origins, origins.c.id == documents.c.origin_id).where(documents.c.id.in_(chunk))
+        known.update((row.id, row) for row in connection.execute(query))
     new = [url for key, url in keys.items() if key not in known]
-    again = [key for key, watched in known.items() if not watched]
+    # Whoever fetched it before may be on the allowlist no longer.
+    lost = [key for key, row in known.items() if not row.active and row.origin_id != origin_id(wanted[keys[key]])]
+    again = [key for key, row in known.items() if not row.watched or key in lost]
     if not new and not again:
         return
     owners = {wanted[url] for url in new} | {wanted[keys[key]] for key in again}
     ensure_origins(connection, dict.fromkeys(owners, now))
     rows = [state_row(new_target(url, wanted[url], now, DocumentKind.ARTIFACT, Mechanism.ENTRY)) for url in new]
     insert_new_rows(connection, documents, rows)
+    update_rows(connection, documents, [{"id": key, "origin_id": origin_id(wanted[keys[key]])} for key in lost])
     for chunk in chunks(again):
         connection.execute(update(documents).where(documents.c.id.in_(chunk)).values(watched=True, next_fetch_at=None))
     for chunk in chunks(origin_id(owner) for owner in owners):
@@ -225,15 +260,53 @@ def watch_artifacts(connection: Connection, wanted: Mapping[str, str], now: date
         connection.execute(due.values(active=True, next_visit_at=soonest(now)))
 
 
-def forget_artifacts(connection: Connection, keys: Iterable[int]) -> None:
-    """Stop looking at documents that were watched only because entries named them, once no entry does."""
+def hand_over_artifacts(connection: Connection, origin_ids: Collection[int], now: datetime) -> None:
+    """Give the artifacts of origins that go to other origins whose entries name them as well."""
+    naming = documents.alias("naming")
+    heirs: dict[int, int] = {}
+    for chunk in chunks(origin_ids):
+        query = (
+            select(documents.c.id, naming.c.origin_id)
+            .join(entries, entries.c.artifact_id == documents.c.id)
+            .join(naming, naming.c.id == entries.c.document_id)
+            .join(origins, origins.c.id == naming.c.origin_id)
+            .where(documents.c.origin_id.in_(chunk), naming.c.origin_id.not_in(origin_ids), origins.c.active)
+        )
+        heirs.update(connection.execute(query.order_by(origins.c.added_at.desc())).all())
+    named = {"mechanism": Mechanism.ENTRY, "rank": RANK_OF_MECHANISM[Mechanism.ENTRY], "next_fetch_at": None}
+    update_rows(connection, documents, [{"id": key, "origin_id": heir, **named} for key, heir in heirs.items()])
+    for chunk in chunks(set(heirs.values())):
+        late = origins.c.id.in_(chunk) & (origins.c.next_visit_at > now)
+        connection.execute(update(origins).where(late).values(next_visit_at=soonest(now)))
+
+
+def forget_artifacts(connection: Connection, keys: Collection[int]) -> set[int]:
+    """Stop looking at documents that were watched only because entries named them, once no entry does; gives those.
+
+    An inline artifact has no document of its own and goes with its entry.
+    """
+    forgotten: set[int] = set()
     for chunk in chunks(keys):
         named = select(entries.c.id).where(entries.c.artifact_id == documents.c.id).exists()
         mine = documents.c.id.in_(chunk) & (documents.c.mechanism == Mechanism.ENTRY) & ~named
-        connection.execute(update(documents).where(mine).values(watched=False))
-    # An inline artifact has no document of its own and goes with its entry.
+        forgotten.update(connection.execute(select(documents.c.id).where(mine)).scalars())
+    for chunk in chunks(forgotten):
+        connection.execute(update(documents).where(documents.c.id.in_(chunk)).values(watched=False))
     for chunk in chunks(keys):
-        connection.execute(delete(artifacts).where(artifacts.c.id.in_(chunk), artifacts.c.inline))
+        inline = artifacts.c.id.in_(chunk) & artifacts.c.inline
+        forgotten.update(connection.execute(select(artifacts.c.id).where(inline)).scalars())
+        connection.execute(delete(artifacts).where(inline))
+    return forgotten
+
+
+def copies_of(keys: Iterable[int]) -> set[int]:
+    """Give the keys under which artifacts are the copies in comparisons with each other, and with themselves."""
+    return {name for key in keys for name in (key, card_copy(key))}
+
+
+def card_copy(key: int) -> int:
+    """Compute the key of an artifact as the copy of another one."""
+    return key_of("card", str(key))
 
 
 def decided_artifacts(connection: Connection) -> list[Row[Any]]:

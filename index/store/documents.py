@@ -149,9 +149,9 @@ def put_documents(connection: Connection, states: Sequence[DocumentState]) -> No
     ensure_origins(connection, {state.origin: state.attempted_at or state.first_seen_at for state in states})
     rows = [state_row(state) for state in states if state.mechanism not in _LOOKED_FOR]
     upsert_rows(connection, documents, rows, never=_FIXED)
-    # What we look for of our own accord stays watched, whoever pointed to it before.
+    # What we look for of our own accord stays watched and is the origin's own, whoever pointed to it before.
     rows = [{**state_row(state), "watched": True} for state in states if state.mechanism in _LOOKED_FOR]
-    upsert_rows(connection, documents, rows, never=_FIXED)
+    upsert_rows(connection, documents, rows, never=_FIXED[1:])
 
 
 def ensure_origins(connection: Connection, named: dict[str, datetime]) -> None:

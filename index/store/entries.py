@@ -20,6 +20,7 @@ from index.store.artifacts import (
     NewArtifact,
     PutArtifacts,
     append_events,
+    copies_of,
     forget_artifacts,
     inline_key,
     listed_with,
@@ -29,7 +30,7 @@ from index.store.artifacts import (
 )
 from index.store.changes import append_changes
 from index.store.documents import document_id, forget_documents, origin_id, problem_row, withdraw_leads
-from index.store.drifts import close_removed
+from index.store.drift_rows import close_removed, close_with_documents
 from index.store.engines import chunks, upsert_rows
 from index.store.history import Alteration, keep_versions, texts_of
 from index.store.listings import same_text, settle_listings
@@ -136,17 +137,12 @@ def _empty(connection: Connection, urls: Sequence[str], now: datetime, reason: s
     """Remove the entries of documents; when a document returns unchanged, it has to be read again."""
     stored = _stored(connection, urls)
     rows = [row for found in stored.values() for row in found.values()]
-    names = {document_id(url): url for url in urls}
     _delete(connection, [row.id for row in rows])
-    forget_artifacts(connection, {row.artifact_id for row in rows if row.artifact_id})
-    gone = [
-        copy_key(names[source], row.key)
-        for source, found in stored.items()
-        for row in found.values()
-        if row.artifact_id and row.key
-    ]
-    append_changes(connection, close_removed(connection, gone, now))
-    for chunk in chunks(document_id(url) for url in urls):
+    forgotten = forget_artifacts(connection, {row.artifact_id for row in rows if row.artifact_id})
+    keys = [document_id(url) for url in urls]
+    ended = close_with_documents(connection, keys, now) + close_removed(connection, copies_of(forgotten), now)
+    append_changes(connection, ended, now)
+    for chunk in chunks(keys):
         emptied = update(documents).where(documents.c.id.in_(chunk))
         connection.execute(emptied.values(applied_digest=None, held=False, entry_count=0))
     return settle_listings(connection, {row.key for row in rows} - {None}, now, reason=reason).changes
@@ -324,7 +320,7 @@ def _take_artifacts(
     """Watch what entries point to and read what they hold; gives what came of the inline artifacts."""
     inline: list[NewArtifact] = []
     watched: dict[str, str] = {}
-    dropped: set[int] = set()
+    left: dict[int, NewReading] = {}
     waiting: list[dict[str, Any]] = []
     for item, difference in zip(readings, differences, strict=True):
         source = document_id(item.state.url)
@@ -339,28 +335,39 @@ def _take_artifacts(
             elif entry.artifact.url is not None and entry.artifact.owner is not None:
                 watched[entry.artifact.url] = entry.artifact.owner
         written = [row for row in difference.written if row["artifact_id"] or _had_artifact(old.get(row["id"]))]
-        waiting += [_waiting(item, "entry", row["id"]) for row in written]
+        waiting += [
+            _waiting(item, "entry", row["id"])
+            for row in written
+            # What merely moved within its document says what it said.
+            if row["id"] not in difference.same or _points_elsewhere(row, old[row["id"]])
+        ]
         offered = {row["key"] for row in difference.new.values() if row["standing"] == Standing.CANDIDATE}
         waiting += [
             _waiting(item, "removed", copy_key(item.state.url, row.key))
             for row in difference.missing
             if row.artifact_id and row.key not in offered
         ]
-        dropped |= {row.artifact_id for row in difference.missing if row.artifact_id}
+        dropped = {row.artifact_id for row in difference.missing if row.artifact_id}
         dropped |= {
             old[row["id"]].artifact_id
             for row in written
             if _had_artifact(old.get(row["id"])) and old[row["id"]].artifact_id != row["artifact_id"]
         }
+        left |= dict.fromkeys(dropped, item)
         if item.state.mechanism in _PAIRED and (difference.written or difference.missing):
             waiting.append(_waiting(item, "manifest", source))
     if watched:
         watch_artifacts(connection, watched, max(item.at for item in readings))
-    forget_artifacts(connection, dropped)
+    for key in forget_artifacts(connection, left):
+        waiting += [_waiting(left[key], "removed", copy) for copy in copies_of([key])]
     put = put_artifacts(connection, inline)
     owners = {found.key: item for item in readings for found in inline if found.document == document_id(item.state.url)}
     put_pending(connection, [*waiting, *(_waiting(owners[key], "artifact", key) for key in put.changed)])
     return put
+
+
+def _points_elsewhere(row: Mapping[str, Any], before: Row[Any]) -> bool:
+    return bool(before.standing != row["standing"] or before.artifact_id != row["artifact_id"])
 
 
 def _had_artifact(row: Row[Any] | None) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, update
 
 from index.documents import DocumentState
+from index.store.artifacts import hand_over_artifacts
 from index.store.documents import load_states, origin_id, read_again, soonest
 from index.store.engines import chunks, upsert_rows
 from index.store.entries import take_away
@@ -106,6 +107,7 @@ def remove_origins(connection: Connection, names: Sequence[str], now: datetime) 
     What is known of their documents stays, for the operator may take them up again.
     """
     urls: list[str] = []
+    hand_over_artifacts(connection, [origin_id(name) for name in names], now)
     for chunk in chunks(origin_id(name) for name in names):
         # The new fence ends visits under way: what they still bring is no longer wanted.
         connection.execute(

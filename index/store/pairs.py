@@ -1,7 +1,7 @@
 """Documents of one origin compared with each other: both manifest paths, cards of one name, inline copies of a card."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
@@ -9,7 +9,9 @@ from sqlalchemy import Connection, Row, Select, select
 from index.drift import CardView, Disagreement, compare_cards_of_origin, compare_inline, compare_manifests
 from index.records import Mechanism, Standing
 from index.served import members_of
-from index.store.drifts import Live, Side, Verdict, load_lives
+from index.store.artifacts import card_copy, put_pending
+from index.store.drift_rows import Live, Side, Verdict
+from index.store.drifts import load_lives
 from index.store.engines import chunks
 from index.store.tables import artifacts, documents, entries, key_of
 from index.text import fold_name
@@ -20,10 +22,10 @@ _OWN_PLACES = (Mechanism.AGENT_CARD, Mechanism.SERVER_CARD, Mechanism.LEGACY_CAR
 _MOST_CARDS = 200
 
 
-def judge_pairs(connection: Connection, manifests: Iterable[int], cards: Iterable[int]) -> list[Verdict]:
+def judge_pairs(connection: Connection, manifests: Collection[int], cards: Iterable[int]) -> list[Verdict]:
     """Compare manifests that were read anew with their twins, and cards with the other cards of their origins."""
     origins = _origins_of(connection, manifests)
-    verdicts = [verdict for origin in origins for verdict in _manifests_of(connection, origin)]
+    verdicts = [verdict for origin in origins for verdict in _manifests_of(connection, origin, manifests)]
     lives = load_lives(connection, cards)
     for origin in {live.origin_id for live in lives.values()}:
         verdicts += _cards_of(connection, origin, {key for key, live in lives.items() if live.origin_id == origin})
@@ -40,23 +42,38 @@ def _origins_of(connection: Connection, keys: Iterable[int]) -> set[int]:
 # --- manifests --------------------------------------------------------------------------------------------------------
 
 
-def _manifests_of(connection: Connection, origin: int) -> list[Verdict]:
-    """Compare the predecessor's path, the copy, with the current one."""
+def _manifests_of(connection: Connection, origin: int, read: Collection[int]) -> list[Verdict]:
+    """Compare the predecessor's path, the copy, with the current one; nothing is told while one cannot be seen."""
     wanted = (Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH)
     query: Select[Any] = select(documents).where(documents.c.origin_id == origin, documents.c.mechanism.in_(wanted))
     rows = {row.mechanism: row for row in connection.execute(query)}
     current, older = (rows.get(mechanism) for mechanism in wanted)
     if current is None or older is None:
         return []
+    unseen = [row for row in (current, older) if not _is_seen(row)]
+    if unseen:
+        if all(row.applied_digest is not None for row in unseen):
+            _put_off(connection, current)
+        return []
     found: list[tuple[str, Disagreement]] = []
-    if current.outcome in _READ and older.outcome in _READ and current.digest != older.digest:
+    if current.digest != older.digest:
         found = compare_manifests(*_apart(connection, older.id, current.id))
     found = [(name, item) for name, item in found if item.is_drift]
     seen_at = older.confirmed_at or older.first_seen_at
     copy = Side(key_of("manifest", older.url), older.id, older.url, older.digest, seen_at)
-    verdict = Verdict(copy, _document(current), [item for _, item in found], True, True)
+    news = (older.id in read, current.id in read)
+    verdict = Verdict(copy, _document(current), [item for _, item in found], *news)
     verdict.names = [name for name, _ in found]
     return [verdict]
+
+
+def _put_off(connection: Connection, row: Row[Any]) -> None:
+    at = row.confirmed_at or row.first_seen_at
+    put_pending(connection, [{"origin_id": row.origin_id, "kind": "manifest", "subject": row.id, "at": at}])
+
+
+def _is_seen(row: Row[Any]) -> bool:
+    return row.outcome in _READ and not row.held
 
 
 def _apart(connection: Connection, first: int, second: int) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -93,7 +110,6 @@ def _document(row: Row[Any]) -> Live:
         url=row.url,
         seen_at=seen_at,
         changed_at=row.changed_at or seen_at,
-        last_good_at=row.confirmed_at,
         origin_id=row.origin_id,
         mechanism=row.mechanism,
     )
@@ -103,8 +119,13 @@ def _document(row: Row[Any]) -> Live:
 
 
 def _cards_of(connection: Connection, origin: int, changed: set[int]) -> list[Verdict]:
-    """Compare the cards of an origin with those in its own places, as far as one of the two is new."""
-    lives = load_lives(connection, _card_keys(connection, origin))
+    """Compare the cards of an origin with those in its own places, as far as one of the two is new.
+
+    Two that no longer are of one agent, or no longer both there, contradict each other no longer.
+    """
+    lives = load_lives(connection, [*_card_keys(connection, origin, _OWN_PLACES), *changed])
+    if any(lives[key].mechanism in _OWN_PLACES for key in changed & lives.keys()):
+        lives |= load_lives(connection, _card_keys(connection, origin) - lives.keys())
     own = sorted(
         (live for live in lives.values() if live.mechanism in _OWN_PLACES),
         key=lambda live: _OWN_PLACES.index(Mechanism(live.mechanism)),
@@ -115,21 +136,20 @@ def _cards_of(connection: Connection, origin: int, changed: set[int]) -> list[Ve
         for other in lives.values():
             if other.key == live.key or other in own[:place] or not changed & {live.key, other.key}:
                 continue
-            if not _is_same_agent(live, other):
-                continue
             verdicts.append(_pair(live, other, changed, identifiers.get(other.key)))
     return verdicts
 
 
-def _card_keys(connection: Connection, origin: int) -> Sequence[int]:
+def _card_keys(connection: Connection, origin: int, places: Sequence[Mechanism] = ()) -> set[int]:
     query = (
         select(artifacts.c.id)
         .join(documents, documents.c.id == artifacts.c.document_id)
-        .where(documents.c.origin_id == origin)
-        .order_by(documents.c.rank, artifacts.c.id)
+        .where(documents.c.origin_id == origin, documents.c.watched)
+        .order_by(artifacts.c.id)
         .limit(_MOST_CARDS)
     )
-    return connection.execute(query).scalars().all()
+    own = documents.c.mechanism.in_(places) & ~artifacts.c.inline
+    return set(connection.execute(query.where(own) if places else query).scalars())
 
 
 def _identifiers(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
@@ -149,6 +169,7 @@ def _is_same_agent(first: Live, second: Live) -> bool:
 
 def _pair(live: Live, other: Live, changed: set[int], identifier: str | None) -> Verdict:
     compare = compare_inline if other.inline else compare_cards_of_origin
-    found = [item for item in compare(other.view, live.view) if item.is_drift] if live.is_there else []
-    side = Side(key_of("card", str(other.key)), other.document, other.url, other.view.digest, other.seen_at, identifier)
+    both = live.is_there and other.is_there and _is_same_agent(live, other)
+    found = [item for item in compare(other.view, live.view) if item.is_drift] if both else []
+    side = Side(card_copy(other.key), other.document, other.url, other.view.digest, other.seen_at, identifier)
     return Verdict(side, live, found, other.key in changed, live.key in changed)

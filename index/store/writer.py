@@ -15,7 +15,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from index.documents import SUCCESSES, DocumentKind, DocumentVisit, FollowedLead, Outcome
-from index.store.artifacts import NewArtifact, PutArtifacts, append_events, put_artifacts, put_pending
+from index.store.artifacts import (
+    NewArtifact,
+    PutArtifacts,
+    append_events,
+    put_artifacts,
+    put_pending,
+    remove_artifacts,
+)
 from index.store.comparing import compare_pending
 from index.store.database import Database
 from index.store.documents import (
@@ -27,11 +34,10 @@ from index.store.documents import (
     put_fetches,
     put_leads,
 )
-from index.store.drifts import confirm_drifts
 from index.store.entries import NewReading, apply_readings, take_away, withdraw
 from index.store.frontier import Hold, Settlement, lost_holds, settle_origins
 from index.store.listings import lock_listings
-from index.store.snapshots import NewSnapshot, put_snapshots
+from index.store.snapshots import NewSnapshot, is_private, mark_private, put_snapshots
 
 _log = structlog.get_logger("ardvark.store")
 _MOST_UNITS = 500
@@ -209,6 +215,7 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
     put_documents(connection, [visit.state for visit in visits])
     put_fetches(connection, visits)
     tally.snapshots += put_snapshots(connection, _snapshots(visits))
+    mark_private(connection, _privacy(visits))
     tally.documents.update(str(visit.observation.outcome) for visit in visits)
     put_document_problems(
         connection,
@@ -217,7 +224,7 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
             *((visit.state.url, ()) for visit in visits if visit.artifact is not None and visit.reading is None),
         ],
     )
-    cards = _take_cards(connection, visits)
+    cards = _take_cards(connection, visits, now)
     readings = []
     confirmed = []
     for visit in visits:
@@ -231,7 +238,6 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
             confirmed.append((visit.state.url, visit.observation.response_at))
     applied = apply_readings(connection, readings, cards.changed, now)
     append_events(connection, cards, now)
-    confirm_drifts(connection, {document_id(url): at for url, at in confirmed})
     tally.not_listed.update(applied.not_listed)
     for name in ("listed", "rejected", "unchanged", "changes", "held"):
         setattr(tally, name, getattr(tally, name) + getattr(applied, name))
@@ -247,37 +253,51 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
     _take_leads(connection, leads, confirmed, tally)
 
 
-def _take_cards(connection: Connection, visits: Sequence[DocumentVisit]) -> PutArtifacts:
-    """Bring artifacts in line with what was read of them."""
-    found = []
-    waiting = []
-    for visit in visits:
-        state, at = visit.state, visit.observation.response_at
-        if state.kind is not DocumentKind.ARTIFACT:
-            continue
-        key = document_id(state.url)
-        read = visit.artifact if state.outcome in SUCCESSES else None
-        if read is not None:
-            found.append(NewArtifact(key, key, state.url, read, at, visit.before_at))
-        if visit.presence_changed:
-            waiting.append({"origin_id": origin_id(state.origin), "kind": "artifact", "subject": key, "at": at})
+def _take_cards(connection: Connection, visits: Sequence[DocumentVisit], now: datetime) -> PutArtifacts:
+    """Bring artifacts in line with what was read of them, and have those judged that changed, came or went."""
+    looks = {document_id(visit.state.url): visit for visit in visits if visit.state.kind is DocumentKind.ARTIFACT}
+    found = [
+        NewArtifact(key, key, visit.state.url, visit.artifact, visit.observation.response_at, visit.before_at)
+        for key, visit in looks.items()
+        if visit.artifact is not None and visit.state.outcome in SUCCESSES
+    ]
     put = put_artifacts(connection, found)
-    owners = {document_id(visit.state.url): visit for visit in visits}
-    for key in put.changed:
-        state, at = owners[key].state, owners[key].observation.response_at
-        waiting.append({"origin_id": origin_id(state.origin), "kind": "artifact", "subject": key, "at": at})
+    put.changed |= {key for key, visit in looks.items() if visit.presence_changed}
+    waiting = [
+        {
+            "origin_id": origin_id(looks[key].state.origin),
+            "kind": "artifact",
+            "subject": key,
+            "at": looks[key].observation.response_at,
+        }
+        for key in put.changed
+    ]
     put_pending(connection, waiting)
+    gone = {key: visit for key, visit in looks.items() if visit.taken_away}
+    put.changed |= remove_artifacts(connection, gone, now)
     return put
 
 
 def _snapshots(visits: Sequence[DocumentVisit]) -> list[NewSnapshot]:
     return [
         NewSnapshot(
-            visit.state.digest, visit.body, visit.state.headers.get("content-type"), visit.observation.response_at
+            visit.state.digest,
+            visit.body,
+            visit.state.headers.get("content-type"),
+            visit.observation.response_at,
+            private=is_private(visit.state.headers),
         )
         for visit in visits
         if visit.body is not None and visit.state.digest is not None
     ]
+
+
+def _privacy(visits: Sequence[DocumentVisit]) -> dict[str, bool]:
+    return {
+        visit.state.digest: is_private(visit.state.headers)
+        for visit in visits
+        if visit.state.digest is not None and visit.state.outcome in SUCCESSES
+    }
 
 
 def _take_leads(
