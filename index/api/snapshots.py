@@ -52,7 +52,8 @@ def _judge(body: bytes) -> tuple[bool, bool]:
     """Tell whether a body is JSON, and whether it holds a credential."""
     value = _read(body)
     if value is _NOT_JSON:
-        return False, has_secret(body.decode("utf-8", "replace"))
+        # Without the zero bytes that other encodings of Unicode put between letters.
+        return False, has_secret(body.replace(b"\x00", b"").decode("utf-8", "replace"))
     return True, has_secret(value)
 
 

@@ -46,12 +46,6 @@ def put_snapshots(connection: Connection, bodies: Sequence[NewSnapshot]) -> int:
     known = [row for chunk in chunks(list(wanted)) for row in _stored(connection, chunk)]
     damaged = [_row(wanted[row.digest]) for row in known if _unpack(row) is None]
     update_rows(connection, snapshots, damaged, key="digest")
-    marked = [
-        {"digest": row.digest, "private": wanted[row.digest].private}
-        for row in known
-        if row.private is not wanted[row.digest].private
-    ]
-    update_rows(connection, snapshots, marked, key="digest")
     for row in known:
         del wanted[row.digest]
     insert_new_rows(connection, snapshots, [_row(item) for item in wanted.values()])
@@ -77,6 +71,15 @@ def _row(item: NewSnapshot) -> dict[str, Any]:
         "stored_at": item.at,
         "private": item.private,
     }
+
+
+def mark_private(connection: Connection, seen: Mapping[str, bool]) -> None:
+    """Note what the last look at a body said about passing it on; a 304 may say something new."""
+    for chunk in chunks(seen):
+        query = select(snapshots.c.digest, snapshots.c.private).where(snapshots.c.digest.in_(chunk))
+        rows = [row for row in connection.execute(query) if row.private is not seen[row.digest]]
+        marked = [{"digest": row.digest, "private": seen[row.digest]} for row in rows]
+        update_rows(connection, snapshots, marked, key="digest")
 
 
 def load_snapshot(connection: Connection, digest: str) -> bytes | None:
