@@ -39,17 +39,18 @@ class MadpVisit:
     states: Mapping[str, DocumentState]
     known: Mapping[str, Any] | None = None
     anchors: list[str] = field(default_factory=list)
+    # The rate that the publisher allows, which bounds ours.
+    requests_per_minute: float | None = None
     _touched: bool = False
     _is_madp: bool = False
+    # What this visit read may not be committed yet.
+    _bodies: dict[str, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._is_madp = self.known is not None
-
-    @property
-    def requests_per_minute(self) -> float | None:
-        """The rate that the publisher allows, which bounds ours."""
-        rate = (self.known or {}).get("requestsPerMinute")
-        return float(rate) if isinstance(rate, int | float) else None
+        known = self.known or {}
+        self._is_madp = bool(known) and not {"A1", "A2"} & set(known.get("failed", ()))
+        rate = known.get("requestsPerMinute")
+        self.requests_per_minute = float(rate) if isinstance(rate, int | float) else None
 
     def is_wanted(self, state: DocumentState) -> bool:
         """Tell whether a document that only an agent file leads to is still worth a look."""
@@ -68,10 +69,13 @@ class MadpVisit:
     def further(self, visit: DocumentVisit) -> list[Target]:
         """Give the documents that one which was just looked at leads to."""
         url = visit.state.url
-        if url == self.origin + madp.AGENT_PATH:
-            return self._after_agent_file(visit)
-        if visit.state.mechanism not in MECHANISMS:
+        is_agent_file = url == self.origin + madp.AGENT_PATH
+        if not is_agent_file and visit.state.mechanism not in MECHANISMS:
             return []
+        if visit.observation.body:
+            self._bodies[url] = visit.observation.body
+        if is_agent_file:
+            return self._after_agent_file(visit)
         self._touched = True
         if visit.state.mechanism is Mechanism.TRUST_ANCHOR and visit.artifact is not None:
             following = madp.next_anchor(visit.artifact.normal, visit.observation.final_url)
@@ -85,6 +89,7 @@ class MadpVisit:
         self._touched = True
         if not self._is_madp:
             return []
+        self.requests_per_minute = visit.artifact.normal.get("requestsPerMinute")
         found = [
             _target(self.origin + madp.DISCOVERY_PATH, Mechanism.AGENT_DISCOVERY),
             _target(self.origin + madp.CONSTELLATION_PATH, Mechanism.CONSTELLATION),
@@ -127,7 +132,7 @@ class MadpVisit:
         state = self.states.get(url)
         if state is None or state.outcome not in SUCCESSES or state.digest is None:
             return None
-        body = await self.shelf.load_body(state.digest)
+        body = self._bodies.get(url) or await self.shelf.load_body(state.digest)
         try:
             return None if body is None else parse(body, max_depth=_MAX_DEPTH).value
         except MalformedJson:

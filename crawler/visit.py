@@ -37,7 +37,6 @@ from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit
 from index.records import RANK_OF_MECHANISM, ArtifactDecision, ArtifactRef, Entry, Lead, Mechanism
 
 _CONTROL_INTERVAL = timedelta(days=1)
-_LEAST_RATE = 1e-3
 _TOO_MANY = "too_many_documents"
 _WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE, DocumentKind.ARTIFACT})
 
@@ -177,6 +176,7 @@ class _Visit:
     async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
         """Look at everything that is due, and at what turns up meanwhile."""
         self._plan(probe, extra)
+        self._keep_to_rate()
         try:
             async with asyncio.timeout_at(deadline):
                 await self._ask_robots()
@@ -274,12 +274,12 @@ class _Visit:
     def _must_leave(self) -> bool:
         """Leave the rest for a later visit when the origin asks for it, or when the pause would hold this one up."""
         if self._is_slow() and self._report.outcomes:
-            self._report.wait = max(self._report.wait or timedelta(0), self._spacing(self._rules.origin))
+            self._report.wait = max(self._report.wait or timedelta(0), self._gate.spacing(self._rules.origin))
         # While robots.txt cannot be had nothing is asked for, and what that means for each document is worth noting.
         return self._report.wait is not None and self._report.robots != "robots_unreachable"
 
     def _is_slow(self) -> bool:
-        return self._spacing(self._rules.origin) > self._policy.max_wait
+        return self._gate.spacing(self._rules.origin) > self._policy.max_wait
 
     def _sort(self) -> None:
         """Put the queue in order again after something joined it."""
@@ -305,6 +305,7 @@ class _Visit:
         if "madp" in self._rules.surfaces:
             for target in self._madp.further(visit):
                 self._enqueue(target)
+            self._keep_to_rate()
         if visit.state.kind is DocumentKind.ARTIFACT:
             self._advance_rows()
         if visit.observation.retry_after is not None:
@@ -343,24 +344,19 @@ class _Visit:
         conditions = conditions_for(state, watch, self._clock.now(), version)
         headers = artifacts.HEADERS if artifact else {}
         request = Request(state.url, size, conditions, truncate=page, headers=headers, robots=self._report.robots)
-        observation = await self._client.fetch(request, self._approve, self._spacing)
+        observation = await self._client.fetch(request, self._approve, self._gate.spacing)
         again = observation.outcome is Outcome.NOT_MODIFIED and judge_304(state, observation) is not Verdict.CONFIRMED
         if again or (observation.status in (412, 428) and conditions):
             request = replace(request, conditions={}, reload=True)
-            observation = await self._client.fetch(request, self._approve, self._spacing)
+            observation = await self._client.fetch(request, self._approve, self._gate.spacing)
             if observation.outcome is Outcome.NOT_MODIFIED:
                 detail = "304 although nothing was asked that it could answer"
                 observation = replace(observation, outcome=Outcome.UNREACHABLE, reason="protocol_error", detail=detail)
         return observation
 
-    def _spacing(self, origin: str) -> timedelta:
-        """Give the pause between requests; a rate that a MADP publisher states bounds it for its own origin."""
-        spacing = self._gate.spacing(origin)
-        rate = self._madp.requests_per_minute if origin == self._rules.origin else None
-        if rate is None:
-            return spacing
-        stated = timedelta(minutes=1) / max(rate, _LEAST_RATE)
-        return max(spacing, min(stated, self._policy.robots.max_delay))
+    def _keep_to_rate(self) -> None:
+        if self._madp.requests_per_minute is not None:
+            self._gate.keep_to_rate(self._madp.requests_per_minute)
 
     async def _approve(self, url: str) -> Admitted | Refused:
         """Admit a URL by allowlist and by the robots.txt of its own origin, redirect targets included."""
@@ -387,7 +383,7 @@ class _Visit:
             if state is None:
                 state = DocumentState(control, self._rules.origin, DocumentKind.CONTROL, first_seen_at=now)
             request = Request(control, self._policy.rules.page_size, truncate=True)
-            observation = await self._client.fetch(request, self._approve, self._spacing)
+            observation = await self._client.fetch(request, self._approve, self._gate.spacing)
             step = after_failure(state, replace(observation, body=b""), self._policy.rules.page_watch, 0.0)
             state = replace(step.state, next_fetch_at=None, failing_since=None, failures=0)
             await self._shelf.record(DocumentVisit(state, observation))

@@ -62,6 +62,9 @@ class ParsedRobots:
         return rules
 
 
+_LEAST_RATE = 1e-3
+
+
 @dataclass(frozen=True, slots=True)
 class RobotsPolicy:
     """The settings that concern robots.txt and pacing."""
@@ -98,6 +101,7 @@ class RobotsGate:
         self._owner = owner
         self._known = known
         self._decisions: dict[str, RobotsDecision] = {}
+        self._rate_pause = timedelta(0)
         self.retry_after: timedelta | None = None
 
     async def decision(self, origin: str) -> RobotsDecision:
@@ -111,7 +115,13 @@ class RobotsGate:
         """Give the pause between two requests to an origin, as far as its file is known."""
         decision = self._decisions.get(origin)
         delay = None if decision is None else decision.rules.crawl_delay_s
-        return pause_between_requests(delay, floor=self._policy.min_delay, ceiling=self._policy.max_delay).spacing
+        pause = pause_between_requests(delay, floor=self._policy.min_delay, ceiling=self._policy.max_delay).spacing
+        return max(pause, self._rate_pause) if origin == self._owner else pause
+
+    def keep_to_rate(self, requests_per_minute: float) -> None:
+        """Keep to the rate that the visited publisher states, as far as a Crawl-delay would be kept to (MADP)."""
+        stated = timedelta(minutes=1) / max(requests_per_minute, _LEAST_RATE)
+        self._rate_pause = min(stated, self._policy.max_delay)
 
     async def _look(self, origin: str) -> RobotsDecision:
         url = robots_url(origin)
