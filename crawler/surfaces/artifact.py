@@ -104,17 +104,18 @@ def read_value(value: Any, url: str) -> Artifact:
             read, kind=server.kind, shape=server.shape, normal=redact(server.normal), problems=server.problems
         )
     elif kind is Kind.MADP_AGENT:
+        notes = Notes("madp")
+        normal = redact(_agent_file(value, notes))
         read = replace(
-            read, shape=value["protocol"], normal=redact(_agent_file(value)), problems=madp.read_agent(value)
+            read, shape=value["protocol"], normal=normal, problems=(*madp.read_agent(value), *notes.problems)
         )
     elif kind is not Kind.UNKNOWN:
         read = replace(read, problems=())
     return read
 
 
-def _agent_file(value: Mapping[str, Any]) -> dict[str, Any]:
+def _agent_file(value: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
     """Keep what search and comparison can use of a MADP agent file, and of the card that the same document may be."""
-    notes = Notes("madp")
     named = value.get("capabilities")
     normal: dict[str, Any] = {
         "name": text(value, "name", "", notes),

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.surfaces import madp
+from crawler.surfaces.artifact import read_value
 from crawler.surfaces.madp import Level, assess
 from crawler.surfaces.recognise import Kind, recognise
 from tests.surfaces.documents import anything, lookalikes
@@ -212,6 +213,12 @@ def test_a_document_that_is_an_a2a_card_as_well_is_said_to_be_both() -> None:
     both = {**AGENT, "name": "Shop", "url": "https://acme.example/a2a", "skills": [{"id": "order", "name": "Order"}]}
     assert recognise(both) is Kind.MADP_AGENT
     assert [problem.code for problem in madp.read_agent(both)] == ["madp.two_shapes"]
+
+
+def test_a_name_that_is_no_text_is_left_out_and_said() -> None:
+    read = read_value({**AGENT, "name": 7}, "https://acme.example/.well-known/agent.json")
+    assert "name" not in read.normal
+    assert [(problem.code, problem.pointer) for problem in read.problems] == [("madp.wrong_type", "/name")]
 
 
 @pytest.mark.parametrize(
