@@ -189,12 +189,17 @@ def _is_ours(name: str) -> bool:
 
 
 def _without_our_prefix(context: Any) -> Any:
-    """Leave our prefix undefined, so that the definition that follows holds."""
+    """Leave our prefix undefined, so that the definition that follows holds, and our namespace to us."""
     if isinstance(context, list):
         return [_without_our_prefix(item) for item in context]
     if isinstance(context, dict):
-        return {name: item for name, item in context.items() if name != PREFIX and not _is_ours(name)}
+        return {name: item for name, item in context.items() if not _claims_us(name, item)}
     return context
+
+
+def _claims_us(name: str, definition: Any) -> bool:
+    is_vocabulary = name == "@vocab" and isinstance(definition, str) and _is_ours(definition)
+    return name == PREFIX or _is_ours(name) or is_vocabulary
 
 
 def _is_of_its_kind(name: str, value: Any) -> bool:
