@@ -39,6 +39,8 @@ class RealAgent:
         self._cache_control = cache_control
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
+        # Who connects before the server runs is let in when it does.
+        self._socket.listen()
         self.origin = f"http://{host}:{self._socket.getsockname()[1]}"
 
     def url(self, path: str) -> str:
@@ -54,8 +56,6 @@ class RealAgent:
         config = uvicorn.Config(self._logged(Starlette(routes=routes)), lifespan="off", log_config=None, ws="none")
         self._server = uvicorn.Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._socket]))
-        while not self._server.started:
-            await asyncio.sleep(0)
         return self
 
     async def __aexit__(self, *_: object) -> None:
