@@ -173,7 +173,7 @@ def _hit_json(place: int, hit: Hit, read: Read, choice: Choice, query: str, take
         "identifier": hit.found.identifier,
         "displayName": redact(hit.entry.derived.get("displayName")),
         "type": hit.entry.derived.get("type"),
-        "cardUrl": redact(hit.entry.live_url or hit.artifact.url),
+        "cardUrl": redact(hit.entry.live_url or hit.artifact.url or hit.entry.derived.get("url")),
         "matched": _matched_json(matched),
         "card": {
             "read": read.how,

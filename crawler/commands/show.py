@@ -120,8 +120,10 @@ def _lines(rows: Sequence[tuple[str, Any]]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Write a freshness, or any other object, in one line."""
-    return ", ".join(f"{name} {item}" for name, item in value.items()) if isinstance(value, dict) else value
+    """Write a freshness, or any other object, in one line; a state needs no name."""
+    if not isinstance(value, dict):
+        return value
+    return ", ".join(str(item) if name == "state" else f"{name} {item}" for name, item in value.items())
 
 
 def _endorsed(endorsement: dict[str, Any]) -> str:

@@ -64,10 +64,10 @@ def _parts(report: dict[str, Any]) -> list[str]:
         parts.append("taken   none")
     else:
         interface = choice["interface"]
+        spoken = " ".join([interface["protocolBinding"], ", ".join(interface["protocolVersions"])]).strip()
         parts.append(
             f"taken   #{choice['rank']} {clean(choice['identifier'], 200)}\n"
-            f"calls   {clean(interface['protocolBinding'])} {', '.join(map(clean, interface['protocolVersions']))} "
-            f"at {clean(interface['url'], 300)}"
+            f"calls   {clean(spoken)} at {clean(interface['url'], 300)}"
         )
     passed = [(hit["rank"], hit["identifier"], hit["passedOver"]) for hit in hits if hit["passedOver"] is not None]
     if passed:
@@ -101,6 +101,7 @@ def _differing_table(found: Sequence[tuple[int, dict[str, Any]]]) -> str:
     cells = [
         (
             rank,
+            "drift" if item["drift"] else item["severity"],
             item["class"],
             item["code"].removeprefix("drift."),
             item["pointer"],
@@ -109,4 +110,4 @@ def _differing_table(found: Sequence[tuple[int, dict[str, Any]]]) -> str:
         )
         for rank, item in found
     ]
-    return table(("#", "class", "code", "pointer", "catalog", "live"), cells)
+    return table(("#", "", "class", "code", "pointer", "catalog", "live"), cells)
