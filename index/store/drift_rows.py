@@ -15,6 +15,7 @@ from index.store.tables import documents, drifts, key_of, storable, storable_jso
 
 # Outcomes that say that there is nothing, or nothing of the kind.
 MISSING = ("absent", "gone", "wrong_kind", "catch_all")
+_copies, _lives = documents.alias("copies"), documents.alias("lives")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,22 +245,21 @@ def _later(known: datetime, seen: datetime | None) -> datetime:
 
 def _sights(origin_ids: Sequence[int]) -> Select[Any]:
     """Select what is open on origins, with the last sights of those of its two documents that are on them."""
-    copy, live = documents.alias("copy"), documents.alias("live")
-    mine = and_(copy.c.origin_id.in_(origin_ids), ~copy.c.held)
+    mine = and_(_copies.c.origin_id.in_(origin_ids), ~_copies.c.held)
     ids = select(documents.c.id).where(documents.c.origin_id.in_(origin_ids))
-    missing = live.c.outcome.in_(MISSING)
-    theirs = live.c.origin_id.in_(origin_ids)
+    missing = _lives.c.outcome.in_(MISSING)
+    theirs = _lives.c.origin_id.in_(origin_ids)
     return (
         select(
             drifts.c.id,
             drifts.c.confirmed_at,
             drifts.c.copy_old_at,
             drifts.c.live_seen_at,
-            case((mine, copy.c.confirmed_at)).label("copy_at"),
-            case((and_(theirs, missing), live.c.attempted_at), (theirs, live.c.confirmed_at)).label("live_at"),
+            case((mine, _copies.c.confirmed_at)).label("copy_at"),
+            case((and_(theirs, missing), _lives.c.attempted_at), (theirs, _lives.c.confirmed_at)).label("live_at"),
         )
-        .join(copy, copy.c.id == drifts.c.catalog_document)
-        .join(live, live.c.id == drifts.c.live_document)
+        .join(_copies, _copies.c.id == drifts.c.catalog_document)
+        .join(_lives, _lives.c.id == drifts.c.live_document)
         .where(
             drifts.c.closed_at.is_(None),
             or_(drifts.c.catalog_document.in_(ids), drifts.c.live_document.in_(ids)),

@@ -229,11 +229,11 @@ async def test_a_catalog_that_is_ahead_of_the_agent_is_told_from_one_that_lags(
 
 
 async def test_a_pair_that_agrees_costs_nothing_but_the_looks(
-    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock, agent: RealAgent
+    web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, agent: RealAgent
 ) -> None:
     acme = web.site("acme")
     acme.manifest(listed(agent))
-    async with open_crawl(*both(acme, agent)) as crawl:
+    async with crawl_sqlite(*both(acme, agent)) as crawl:
         await crawl.run()
         before = await _counts(crawl)
         for _ in range(100):
