@@ -101,19 +101,29 @@ def _conditions(wanted: DriftFilter) -> list[ColumnElement[bool]]:
 
 @dataclass(frozen=True, slots=True)
 class OpenDrift:
-    """How many drifts of an identifier are open, and the gravest class among them."""
+    """How many drifts of a listing are open, and the gravest class among them."""
 
     count: int
     worst: str
 
 
 def open_counts(connection: Connection, identifiers: Iterable[str]) -> dict[str, OpenDrift]:
-    """Count the open drifts of identifiers; those without any are left out."""
+    """Count the open drifts of listed entries and their cards; identifiers without any are left out.
+
+    What another catalog says of an identifier is no fault of the listed entry and counts for nothing.
+    """
+    own = or_(
+        drifts.c.catalog_document == listings.c.document_id,
+        drifts.c.live_document == listings.c.document_id,
+        drifts.c.catalog_document == entries.c.artifact_id,
+    )
     found: dict[str, OpenDrift] = {}
     for chunk in chunks(identifiers):
         query = (
             select(drifts.c.identifier, drifts.c.drift_class, func.count().label("number"))
-            .where(drifts.c.identifier.in_([storable(name) for name in chunk]), drifts.c.closed_at.is_(None))
+            .join(listings, listings.c.identifier == drifts.c.identifier)
+            .outerjoin(entries, entries.c.id == listings.c.entry_id)
+            .where(drifts.c.identifier.in_([storable(name) for name in chunk]), drifts.c.closed_at.is_(None), own)
             .group_by(drifts.c.identifier, drifts.c.drift_class)
         )
         for row in connection.execute(query):

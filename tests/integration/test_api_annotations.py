@@ -81,6 +81,22 @@ async def test_the_worst_of_several_drifts_is_named(web: FakeWeb, open_crawl: Op
         assert ours((await results(registry))[urn()])["drift"] == {"open": drift["open"], "worst": "breaking"}
 
 
+async def test_the_stale_copy_of_somebody_else_is_not_held_against_an_entry(
+    web: FakeWeb, open_crawl: OpenCrawl
+) -> None:
+    acme, other = web.site("acme"), web.site("other")
+    acme.manifest(agent_entry())
+    other.manifest(agent_entry(url=acme.url(CARD), version="0.1.0"))
+    acme.json(CARD, agent_card())
+    async with serving(open_crawl, allowed(acme), allowed(other)) as registry:
+        await registry.crawl.run()
+        drift = (await registry.get(f"/api/v1/agents/{urn()}/drift")).json
+        assert [(item["catalogUrl"], item["state"]) for item in drift["items"]] == [(other.url(ARD), "open")]
+        assert drift["open"] == 0
+        assert "drift" not in ours((await results(registry))[urn()])
+        assert (await registry.get(f"/api/v1/agents/{urn()}")).headers["ardvark-drift"] == "open=0"
+
+
 async def test_an_inline_artifact_and_one_that_was_never_read_say_so(web: FakeWeb, open_crawl: OpenCrawl) -> None:
     acme = web.site("acme")
     acme.manifest(
