@@ -214,6 +214,8 @@ _COMMA = re.compile(r"\s*,")
 _AND = re.compile(r"\s+AND(?:\s+|$)", re.IGNORECASE)
 LONGEST_FILTER = 4000
 LONGEST_PARAMETER = 500
+# Of one page of the change feed: whoever mirrors us replays it from the beginning.
+MOST_EVENTS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,13 +334,13 @@ def parse_list_order(text: str | None) -> tuple[ListOrder, ...]:
     return tuple(orders[name] for name in names[: names.index("identifier") + 1])
 
 
-def parse_page_size(text: str | None, default: int, name: str = "pageSize") -> int:
-    """Read a page size: a whole number of at least one, cut at one hundred."""
+def parse_page_size(text: str | None, default: int, name: str = "pageSize", most: int = MAX_PAGE_SIZE) -> int:
+    """Read a page size: a whole number of at least one, cut at the most there is."""
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,9}", text, re.ASCII) or int(text) < 1:
         raise InvalidArgument(f"{name} must be a whole number of at least 1")
-    return min(int(text), MAX_PAGE_SIZE)
+    return min(int(text), most)
 
 
 # --- Page tokens ------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ _KINDS = {
     "entry.removed": "Entry removed",
     "artifact.added": "Artifact read",
     "artifact.changed": "Artifact changed",
+    "artifact.removed": "Artifact gone",
     "drift.opened": "Drift opened",
     "drift.closed": "Drift closed",
 }

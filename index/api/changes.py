@@ -10,6 +10,7 @@ from index.api.atom import CONTENT_TYPE as ATOM
 from index.api.atom import feed
 from index.api.keys import DATABASE, SETTINGS
 from index.api.parameters import cursor, page_size, read_parameters, text
+from index.query import MOST_EVENTS
 from index.store.changes import last_cursor, newest_changes, read_changes
 from index.views import change_json
 
@@ -23,7 +24,11 @@ _LONGEST_ACCEPT = 4096
 async def list_changes(request: web.Request) -> web.Response:
     """Give the events after a cursor, oldest first; an Atom feed without a cursor holds the newest, newest first."""
     query = read_parameters(request, _PARAMETERS)
-    after, size, identifier = cursor(query, "after"), page_size(query, DEFAULT_PAGE), text(query, "identifier")
+    after, size, identifier = (
+        cursor(query, "after"),
+        page_size(query, DEFAULT_PAGE, MOST_EVENTS),
+        text(query, "identifier"),
+    )
     database, settings = request.app[DATABASE], request.app[SETTINGS]
     last = await database.read(last_cursor)
     if prefers(request.headers.getall("Accept", []), ATOM, _JSON):

@@ -5,7 +5,7 @@ from typing import Any
 from index.api.openapi_parts import IDENTIFIER, answers, array, closed, parameter, ref
 from index.diff import ChangeClass
 from index.freshness import FreshnessState
-from index.query import LONGEST_PARAMETER, MAX_PAGE_SIZE
+from index.query import LONGEST_PARAMETER, MAX_PAGE_SIZE, MOST_EVENTS
 
 _TEXT = {"type": "string"}
 _MAYBE = {"type": ["string", "null"]}
@@ -73,9 +73,9 @@ def _origin() -> dict[str, Any]:
     return _in_path("origin", _ORIGIN, text, "https://acme.example")
 
 
-def _paged() -> list[dict[str, Any]]:
+def _paged(most: int = MAX_PAGE_SIZE) -> list[dict[str, Any]]:
     size = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
-    text = f"Items on a page; more than {MAX_PAGE_SIZE} count as {MAX_PAGE_SIZE}, and of two sizes the smaller counts."
+    text = f"Items on a page; more than {most} count as {most}, and of two sizes the smaller counts."
     return [
         parameter("limit", size, text),
         parameter("pageSize", size, "The same as limit."),
@@ -105,7 +105,7 @@ def _changes() -> dict[str, Any]:
         [
             parameter("after", cursor, "Only events after this cursor; the `next` of an answer continues it."),
             parameter("identifier", _COMPARED, "Only events of this entry."),
-            *_paged()[:2],
+            *_paged(MOST_EVENTS)[:2],
         ],
     )
     operation["responses"]["200"]["content"]["application/atom+xml"] = {"schema": {"type": "string"}}

@@ -32,10 +32,10 @@ def read_parameters(request: web.Request, known: Collection[str]) -> Mapping[str
     return query
 
 
-def page_size(query: Mapping[str, str], default: int) -> int:
+def page_size(query: Mapping[str, str], default: int, most: int = MAX_PAGE_SIZE) -> int:
     """Read the size of a page, which has two names; the smaller counts where both are given."""
     given = [name for name in ("limit", "pageSize") if name in query]
-    return min((parse_page_size(query[name], MAX_PAGE_SIZE, name) for name in given), default=default)
+    return min((parse_page_size(query[name], most, name, most) for name in given), default=default)
 
 
 def one_of(query: Mapping[str, str], name: str, values: Collection[str]) -> str | None:

@@ -72,6 +72,8 @@ async def test_the_feed_is_ordered_and_can_be_replayed_from_any_cursor(
             after = part["next"]
         assert replayed == whole["items"]
         assert await changes(registry, f"?after={after}") == {"items": [], "next": after, "last": after}
+        both = await changes(registry, "?limit=3&pageSize=2")
+        assert both["items"] == whole["items"][:2], "of two sizes the smaller counts"
         ahead = await changes(registry, f"?after={after + 7}")
         assert ahead == {"items": [], "next": after + 7, "last": after}, "whoever is ahead of the feed can tell"
 
@@ -245,3 +247,12 @@ async def test_an_empty_feed_is_one(crawl_sqlite: OpenCrawl, clock: FakeClock) -
         clock.advance(days=1)
         assert parsed(first).findall("a:entry", NAMES) == []
         assert (await registry.get("/api/v1/changes", Accept=ATOM)).body == first.body
+
+
+async def test_a_mirror_gets_a_thousand_events_at_a_time(web: FakeWeb, crawl_sqlite: OpenCrawl) -> None:
+    acme = web.site("acme")
+    acme.manifest(*(entry(f"n{number}") for number in range(1003)))
+    async with serving(crawl_sqlite, acme) as registry:
+        assert len((await changes(registry))["items"]) == 100
+        page = await changes(registry, "?limit=5000")
+        assert (len(page["items"]), page["next"], page["last"]) == (1000, 1000, 1003)
