@@ -3,101 +3,31 @@
 `config.loading` reads them; `docs/settings.md` and `config/default.toml` are generated from here.
 """
 
-import ipaddress
-import re
 from datetime import timedelta
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    PlainSerializer,
-    ValidationError,
-    WithJsonSchema,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from config.units import Duration, Size, format_duration
+from config.units import Age, Duration, Size, format_duration
+from config.values import (
+    Address,
+    DatabaseUrl,
+    ExistingFile,
+    HostPattern,
+    HttpUrl,
+    Identifier,
+    Listen,
+    Namespace,
+    Network,
+    NonEmptyStr,
+    Origin,
+    PagePath,
+    Surface,
+)
 
 ENV_PREFIX = "ARDVARK_"
-
-_ORIGIN = re.compile(
-    r"(?P<scheme>https?)://(?P<host>(?:\*\.)?[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::(?P<port>\d{1,5}))?/?",
-    re.ASCII | re.IGNORECASE,
-)
-_HOST = re.compile(r"(?:\*\.)?[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d{1,5})?|\*", re.ASCII | re.IGNORECASE)
-_DEFAULT_PORTS = {"http": 80, "https": 443}
-
-
-def _origin(value: str) -> str:
-    match = _ORIGIN.fullmatch(value)
-    host = _host(match["host"].lower()) if match else None
-    if match is None or host is None or int(match["port"] or 1) not in range(1, 65536):
-        raise ValueError('an origin, such as "https://acme.example", or a pattern, such as "https://*.corp.example"')
-    scheme = match["scheme"].lower()
-    port = "" if not match["port"] or int(match["port"]) == _DEFAULT_PORTS[scheme] else f":{int(match['port'])}"
-    return f"{scheme}://{host}{port}"
-
-
-def _host(value: str) -> str | None:
-    """Write an IPv6 literal in its one canonical form; None for what is no host."""
-    if not value.startswith("["):
-        return None if ".." in value else value
-    try:
-        return f"[{ipaddress.IPv6Address(value[1:-1])}]"
-    except ValueError:
-        return None
-
-
-def _host_pattern(value: str) -> str:
-    if not _HOST.fullmatch(value) or ".." in value:
-        raise ValueError('a host name or a pattern, such as "api.acme.example" or "*.example"')
-    return value.lower()
-
-
-def _http_url(value: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?", value, re.ASCII):
-        raise ValueError('an absolute http or https URL without credentials, such as "https://registry.example/"')
-    return value
-
-
-def _listen(value: str) -> str:
-    host, separator, port = value.rpartition(":")
-    if not (separator and host and re.fullmatch(r"\d{1,5}", port, re.ASCII) and int(port) < 65536):
-        raise ValueError('an address and port to listen on, such as "127.0.0.1:8080" or "[::1]:8080"')
-    return value
-
-
-def _page(value: str) -> str:
-    if not re.fullmatch(r"/[^\s#]*", value) or value.startswith("//"):
-        raise ValueError('a path on the origin, such as "/" or "/agents"')
-    return value
-
-
-def _network(value: Any) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    try:
-        return ipaddress.ip_network(value)
-    except ValueError:
-        raise ValueError('an address range in CIDR form, such as "127.0.0.0/8" or "10.1.2.3/32"') from None
-
-
-def _address(value: str) -> str:
-    try:
-        return str(ipaddress.ip_address(value))
-    except ValueError:
-        raise ValueError('a literal IP address, such as "127.0.0.1"') from None
-
-
-def _existing_file(value: Path) -> Path:
-    if not value.is_file():
-        raise ValueError("an existing file")
-    return value
 
 
 def _misfit(path: tuple[str | int, ...], value: str, expected: str) -> InitErrorDetails:
@@ -105,37 +35,6 @@ def _misfit(path: tuple[str | int, ...], value: str, expected: str) -> InitError
     return InitErrorDetails(
         type=PydanticCustomError("misfit", "{expected}", {"expected": expected}), loc=path, input=value
     )
-
-
-def _database_url(value: str) -> str:
-    if not value.startswith(("sqlite+aiosqlite:///", "postgresql+asyncpg://")):
-        raise ValueError('"sqlite+aiosqlite:///ardvark.db" or "postgresql+asyncpg://user@host/database"')
-    return value
-
-
-def _identifier(value: str) -> str:
-    if not re.fullmatch(r"urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+", value):
-        raise ValueError('an ARD identifier, such as "urn:air:registry.example:registry:public"')
-    return value
-
-
-def _namespace(value: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z0-9+.-]*:\S*[#/:?]", value, re.ASCII):
-        raise ValueError('the IRI of a namespace, such as "https://vocabulary.example/ns#"')
-    return value
-
-
-Origin = Annotated[str, AfterValidator(_origin)]
-HostPattern = Annotated[str, AfterValidator(_host_pattern)]
-HttpUrl = Annotated[str, AfterValidator(_http_url)]
-Network = Annotated[
-    ipaddress.IPv4Network | ipaddress.IPv6Network,
-    BeforeValidator(_network),
-    PlainSerializer(str, return_type=str),
-    WithJsonSchema({"type": "string"}),
-]
-Surface = Literal["ard", "a2a", "mcp", "madp"]
-NonEmptyStr = Annotated[str, Field(min_length=1)]
 
 
 class Section(BaseModel):
@@ -159,7 +58,7 @@ class OriginSettings(Section):
         "madp",
     )
     pages: Annotated[
-        tuple[Annotated[str, AfterValidator(_page)], ...],
+        tuple[PagePath, ...],
         Field(description="Pages read for links and in-page markup."),
     ] = ("/",)
     artifact_hosts: Annotated[
@@ -189,17 +88,15 @@ class OriginSettings(Section):
 class StorageSettings(Section):
     """Where everything is kept."""
 
-    url: Annotated[
-        str, AfterValidator(_database_url), Field(description="Database: SQLite in one file, or PostgreSQL.")
-    ] = "sqlite+aiosqlite:///ardvark.db"
+    url: Annotated[DatabaseUrl, Field(description="Database: SQLite in one file, or PostgreSQL.")] = (
+        "sqlite+aiosqlite:///ardvark.db"
+    )
 
 
 class ApiSettings(Section):
     """The registry API."""
 
-    listen: Annotated[str, AfterValidator(_listen), Field(description="Address and port of the API server.")] = (
-        "127.0.0.1:8080"
-    )
+    listen: Annotated[Listen, Field(description="Address and port of the API server.")] = "127.0.0.1:8080"
     public_url: Annotated[
         HttpUrl | None,
         Field(
@@ -208,7 +105,7 @@ class ApiSettings(Section):
         ),
     ] = None
     identifier: Annotated[
-        Annotated[str, AfterValidator(_identifier)] | None,
+        Identifier | None,
         Field(
             description="Identifier of this registry; unset: made from the host of the public URL.",
             examples=["urn:air:registry.example:registry:public"],
@@ -233,15 +130,15 @@ class NetworkSettings(Section):
         tuple[Network, ...], Field(description="Address ranges to dial although they are not public.")
     ] = ()
     hosts: Annotated[
-        dict[HostPattern, Annotated[str, AfterValidator(_address)]],
+        dict[HostPattern, Address],
         Field(description="Host names, or patterns of them, that resolve to a fixed address."),
     ] = Field(default_factory=dict)
     extra_ca_file: Annotated[
-        Annotated[Path, AfterValidator(_existing_file)] | None,
+        ExistingFile | None,
         Field(description="PEM file of further certificate authorities.", examples=["ca.pem"]),
     ] = None
     nameservers: Annotated[
-        tuple[Annotated[str, AfterValidator(_address)], ...],
+        tuple[Address, ...],
         Field(description="Name servers to ask; empty: those of the system."),
     ] = ()
     connect_timeout: Annotated[Duration, Field(description="Longest wait for a connection, TLS included.")] = timedelta(
@@ -351,9 +248,9 @@ class TrustSettings(Section):
 class OsdSettings(Section):
     """Open Support Discovery: names that its texts leave open, so that the defaults are assumptions of ours."""
 
-    namespace: Annotated[
-        str, AfterValidator(_namespace), Field(description="IRI of the namespace with the prefix `osd:`.")
-    ] = "https://opensupportdiscovery.org/ns#"
+    namespace: Annotated[Namespace, Field(description="IRI of the namespace with the prefix `osd:`.")] = (
+        "https://opensupportdiscovery.org/ns#"
+    )
     contract_version: Annotated[
         NonEmptyStr | None,
         Field(
@@ -371,6 +268,39 @@ class SearchSettings(Section):
     """Ranking."""
 
     min_score: Annotated[int, Field(ge=0, le=100, description="Entries below this score match nothing.")] = 2
+
+
+class RetentionSettings(Section):
+    """How long what was found is kept. What is current is never pruned."""
+
+    fetch_log_age: Annotated[
+        Age, Field(description="Lines of the fetch log older than this go; the newest of a document stays.")
+    ] = timedelta(days=90)
+    fetch_log_per_document: Annotated[
+        int, Field(ge=1, le=1_000_000, description="Lines of the fetch log kept for one document.")
+    ] = 1_000
+    snapshot_age: Annotated[
+        Age, Field(description="A body is kept for so long after the last thing that pointed to it.")
+    ] = timedelta(days=30)
+    version_age: Annotated[
+        Age, Field(description="An earlier state of an entry or a card is kept for so long after it was replaced.")
+    ] = timedelta(days=365)
+    drift_age: Annotated[Age, Field(description="A drift is kept for so long after it closed.")] = timedelta(days=365)
+    change_age: Annotated[Age, Field(description="Events of the change feed older than this go.")] = timedelta(days=90)
+    changes_kept: Annotated[
+        int, Field(ge=1, le=1_000_000_000, description="The newest events of the change feed, kept whatever their age.")
+    ] = 10_000
+    pending_age: Annotated[
+        Age, Field(description="What a visit read and no later one compared is given up after this time.")
+    ] = timedelta(days=30)
+    max_size: Annotated[
+        Size | None,
+        Field(
+            description="Size of the database above which spare bodies, earlier states and the fetch log go before "
+            "their time, the oldest first; unset: no limit.",
+            examples=["10GiB"],
+        ),
+    ] = None
 
 
 class LoggingSettings(Section):
@@ -413,6 +343,7 @@ class Settings(BaseSettings):
     trust: TrustSettings = TrustSettings()
     osd: OsdSettings = OsdSettings()
     search: SearchSettings = SearchSettings()
+    retention: RetentionSettings = RetentionSettings()
     logging: LoggingSettings = LoggingSettings()
     peers: Annotated[tuple[PeerSettings, ...], Field(description="Other registries.")] = ()
 

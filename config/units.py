@@ -11,19 +11,25 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+", re.ASCII)
 _DURATION_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhdw])", re.ASCII)
 _SIZE_PARTS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "KB": 1000, "MB": 1000**2}
 _SIZE = re.compile(r"(\d+)\s*(B|KiB|MiB|GiB|KB|MB)?", re.ASCII)
-_LONGEST_S = 366 * 86400.0
+_LONGEST_D = 366
+_LONGEST_AGE_D = 36_500
 
 
-def parse_duration(value: Any) -> timedelta:
+def parse_duration(value: Any, longest_d: int = _LONGEST_D) -> timedelta:
     """Read a duration; a number without a unit is refused because nobody can tell seconds from minutes."""
     if isinstance(value, timedelta):
         return value
     if not isinstance(value, str) or not _DURATION.fullmatch(value):
         raise ValueError('a duration with its unit, such as "500ms", "30s", "5m", "12h" or "7d"')
     seconds = sum(float(number) * _DURATION_PARTS[unit] for number, unit in _DURATION_PART.findall(value))
-    if seconds > _LONGEST_S:
-        raise ValueError("a duration of at most 366d")
+    if seconds > longest_d * 86400.0:
+        raise ValueError(f"a duration of at most {longest_d}d")
     return timedelta(seconds=seconds)
+
+
+def parse_age(value: Any) -> timedelta:
+    """Read how long something is kept, which may be for ever as people count."""
+    return parse_duration(value, _LONGEST_AGE_D)
 
 
 def format_duration(value: timedelta) -> str:
@@ -56,6 +62,12 @@ def format_size(value: int) -> str:
 Duration = Annotated[
     timedelta,
     BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "format": "duration"}),
+]
+Age = Annotated[
+    timedelta,
+    BeforeValidator(parse_age),
     PlainSerializer(format_duration, return_type=str),
     WithJsonSchema({"type": "string", "format": "duration"}),
 ]

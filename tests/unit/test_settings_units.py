@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.units import format_duration, format_size, parse_duration, parse_size
+from config.units import format_duration, format_size, parse_age, parse_duration, parse_size
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,9 @@ def test_anything_else_is_no_size(value: object) -> None:
 @given(st.integers(0, 2**40))
 def test_a_written_size_reads_back_the_same(size: int) -> None:
     assert parse_size(format_size(size)) == size
+
+
+def test_an_age_may_be_far_longer_than_any_wait() -> None:
+    assert parse_age("20000d") == timedelta(days=20_000)
+    with pytest.raises(ValueError, match="at most 36500d"):
+        parse_age("40000d")
