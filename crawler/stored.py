@@ -15,7 +15,8 @@ from index.store.writer import RecordLeads, RecordVisit, Writer
 class StoredShelf:
     """Remembers what one visit finds in the database.
 
-    Records are queued, not awaited one by one: their order is kept, and `settled` waits for all of them.
+    Records are queued, not awaited one by one: their order is kept, and `settled` waits for all of them. An outage of
+    the database holds the visit up and doesn't end it.
     """
 
     def __init__(self, database: Database, writer: Writer, clock: Clock, hold: Hold) -> None:
@@ -24,15 +25,17 @@ class StoredShelf:
         self._clock = clock
         self._hold = hold
         self._pending: list[asyncio.Future[None]] = []
+        self.changed = 0
 
     async def load_document(self, url: str) -> DocumentState | None:
-        return await self._database.read(load_state, url)
+        return await self._database.wait_and_read(load_state, url)
 
     async def load_body(self, digest: str) -> bytes | None:
-        return await self._database.read(load_snapshot, digest)
+        return await self._database.wait_and_read(load_snapshot, digest)
 
     async def record(self, visit: DocumentVisit) -> None:
         self._pending.append(await self._writer.submit(RecordVisit(visit, self._hold)))
+        self.changed += visit.changed
 
     async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
         self._pending.append(await self._writer.submit(RecordLeads(url, leads, self._clock.now(), self._hold)))

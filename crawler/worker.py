@@ -4,7 +4,9 @@ import asyncio
 import os
 import secrets
 import socket
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -14,12 +16,14 @@ from config.settings import Settings
 from crawler.assembly import build_scope, make_policy, origin_options, origin_rules
 from crawler.clock import Clock
 from crawler.fetch.client import FetchClient
+from crawler.fetch.meter import Meter, metering
 from crawler.policy.cadence import next_after_failure
 from crawler.policy.scope import Admitted, OriginRules, Scope
 from crawler.selection import select_documents
 from crawler.shelf import Shelf
 from crawler.stored import StoredShelf
 from crawler.visit import Visitor, VisitReport
+from index import metrics
 from index.records import ArtifactDecision
 from index.store.artifacts import decided_artifacts
 from index.store.database import Database
@@ -37,6 +41,7 @@ from index.store.frontier import (
     renew_claims,
     resting_origins,
 )
+from index.store.outage import StoreUnavailable
 from index.store.writer import SettleVisit, Writer
 
 _log = structlog.get_logger("ardvark.crawl")
@@ -79,6 +84,7 @@ class Crew:
         self._visitor = Visitor(client, clock, make_policy(settings))
         self._name = worker_name()
         self._claims: dict[str, Claim] = {}
+        self._renewed_at = clock.now()
         self.scope: Scope = build_scope(settings)
 
     # --- the allowlist ------------------------------------------------------------------------------------------------
@@ -138,12 +144,27 @@ class Crew:
         dead = [name for name in await self._database.read(claiming_workers) if _is_dead(name)]
         return await self._database.write(break_claims, dead) if dead else 0
 
+    @property
+    def must_wait(self) -> bool:
+        """Tell whether nothing new should be begun, because what was found cannot be written."""
+        return self._writer.is_stuck
+
     async def claim(self, limit: int, only: Sequence[str] | None = None) -> list[Claim]:
-        """Claim due origins, or the named ones whether due or not."""
+        """Claim due origins, or the named ones whether due or not; an outage is waited for."""
         lease = self._settings.crawl.lease
-        claims = await self._database.write(claim_due, self._name, self._clock.now(), lease, limit, only)
+        claims: list[Claim] = await self._database.insist(
+            lambda connection: claim_due(
+                connection, self._name, self._clock.now(), lease, limit, only, held=self._endangered()
+            )
+        )
+        self._renewed_at = self._clock.now()
         self._claims.update((claim.origin, claim) for claim in claims)
         return claims
+
+    def _endangered(self) -> list[Claim]:
+        """Give our own claims if their leases may have ended, as after an outage or a leap of the clock."""
+        is_late = abs(self._clock.now() - self._renewed_at) > self._settings.crawl.lease / 2
+        return list(self._claims.values()) if is_late else []
 
     async def resting(self, names: Sequence[str]) -> set[str]:
         """Name the origins among these that asked to be left alone for longer."""
@@ -151,16 +172,20 @@ class Crew:
 
     async def keep_claims(self) -> None:
         """Prolong the leases of visits under way, for as long as this runs."""
+        lease = self._settings.crawl.lease
         while True:
-            await self._clock.sleep(self._settings.crawl.lease.total_seconds() / 3)
-            until = self._clock.now() + self._settings.crawl.lease
-            await self._database.write(renew_claims, list(self._claims.values()), until)
+            await self._clock.sleep(lease.total_seconds() / 3)
+            await self._database.insist(
+                lambda connection: renew_claims(connection, list(self._claims.values()), self._clock.now() + lease)
+            )
+            self._renewed_at = self._clock.now()
 
     async def release(self, claims: Sequence[Claim]) -> None:
-        """Give claims back that were not begun."""
+        """Give claims back that were not begun; those that an outage keeps end with their leases."""
         for claim in claims:
             self._claims.pop(claim.origin, None)
-        await self._database.write(release_claims, list(claims))
+        with suppress(StoreUnavailable):
+            await self._database.write(release_claims, list(claims))
 
     async def visit(
         self, claim: Claim, *, force: bool = False, only: Sequence[str] | None = None
@@ -170,59 +195,76 @@ class Crew:
         With `only`, these documents are looked at and no others.
         """
         began = self._clock.monotonic()
+        shelf = StoredShelf(self._database, self._writer, self._clock, claim.hold)
         report: VisitReport | None = None
-        try:
-            report = await self._visit(claim, force, only)
-        except asyncio.CancelledError:
-            await asyncio.shield(self.release([claim]))
-            raise
-        except Exception:
-            # A fault of ours must not take the other visits down with it; it is logged with its traceback.
-            _log.exception("visit.crashed", origin=claim.origin)
-        finally:
-            self._claims.pop(claim.origin, None)
+        with metering() as meter:
+            try:
+                report = await self._visit(claim, shelf, force, only)
+            except asyncio.CancelledError:
+                metrics.VISITS_BY_OUTCOME["broken_off"].inc()
+                await asyncio.shield(self.release([claim]))
+                raise
+            except Exception:
+                # A fault of ours must not take the other visits down with it; it is logged with its traceback.
+                _log.exception("visit.crashed", origin=claim.origin)
         await asyncio.shield(self._settle(claim, report))
-        self._log_visit(claim, report, self._clock.monotonic() - began)
+        seconds = self._clock.monotonic() - began
+        metrics.VISITS_BY_OUTCOME[_outcome_of(report)].inc()
+        metrics.VISIT_SECONDS.observe(seconds)
+        if report is not None:
+            _log_visit(report, meter, shelf.changed, seconds)
         return report
 
-    async def _visit(self, claim: Claim, force: bool, only: Sequence[str] | None) -> VisitReport:
-        shelf = StoredShelf(self._database, self._writer, self._clock, claim.hold)
+    async def _visit(self, claim: Claim, shelf: StoredShelf, force: bool, only: Sequence[str] | None) -> VisitReport:
         try:
             return await visit_claimed(self._visitor, claim, self.scope, shelf, self._clock.now(), force, only)
         finally:
             await shelf.settled()
 
     async def _settle(self, claim: Claim, report: VisitReport | None) -> None:
+        """End a visit, once an outage is over; until then the claim is ours."""
+        try:
+            await self._writer.write(SettleVisit(self._settlement(claim, report)))
+        except Exception:
+            _log.exception("visit.unsettled", origin=claim.origin)
+        finally:
+            self._claims.pop(claim.origin, None)
+
+    def _settlement(self, claim: Claim, report: VisitReport | None) -> Settlement:
         now = self._clock.now()
+        outcome = _outcome_of(report)
         if report is None:
             next_at = next_after_failure(now, 1, ceiling=_FAILURE_CEILING, chance=self._clock.chance())
-            settlement = Settlement(claim.origin, claim.fence, now, "crashed", "", True, next_at)
-        else:
-            not_before = now + report.wait if report.wait else None
-            next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
-            if not_before is not None:
-                next_at = not_before if report.postponed else max(next_at, not_before)
-            outcome = "failed" if report.failed else "done"
-            settlement = Settlement(
-                claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before, report.madp
-            )
-        await self._writer.write(SettleVisit(settlement))
+            return Settlement(claim.origin, claim.fence, now, outcome, "", True, next_at)
+        not_before = now + report.wait if report.wait else None
+        next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
+        if not_before is not None:
+            next_at = not_before if report.postponed else max(next_at, not_before)
+        return Settlement(
+            claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before, report.madp
+        )
 
-    @staticmethod
-    def _log_visit(claim: Claim, report: VisitReport | None, seconds: float) -> None:
-        if report is not None:
-            outcomes: dict[str, int] = {}
-            for outcome in report.outcomes.values():
-                outcomes[str(outcome)] = outcomes.get(str(outcome), 0) + 1
-            _log.info(
-                "visit.done",
-                origin=claim.origin,
-                failed=report.failed,
-                robots=report.robots,
-                documents=outcomes,
-                postponed=report.postponed,
-                seconds=round(seconds, 3),
-            )
+
+def _log_visit(report: VisitReport, meter: Meter, changed: int, seconds: float) -> None:
+    _log.info(
+        "visit.done",
+        origin=report.origin,
+        failed=report.failed,
+        robots=report.robots,
+        documents=dict(Counter(str(outcome) for outcome in report.outcomes.values())),
+        changed=changed,
+        postponed=report.postponed,
+        requests=meter.requests,
+        not_modified=meter.not_modified,
+        bytes=meter.bytes,
+        seconds=round(seconds, 3),
+    )
+
+
+def _outcome_of(report: VisitReport | None) -> str:
+    if report is None:
+        return "crashed"
+    return "failed" if report.failed else "done"
 
 
 async def visit_claimed(

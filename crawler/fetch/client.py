@@ -35,6 +35,7 @@ from crawler.fetch.faults import (
 )
 from crawler.fetch.guard import GuardedResolver, GuardedSockets
 from crawler.fetch.limiter import Limiter
+from crawler.fetch.meter import measure
 from crawler.policy.addresses import AddressPolicy
 from crawler.policy.freshness import parse_http_date, parse_retry_after
 from crawler.policy.scope import Admitted, Refused
@@ -211,13 +212,13 @@ class FetchClient:
 
         Each hop is approved, paced and guarded on its own. The deadline counts working time, not the waits for a turn.
         """
-        started = self._clock.now()
-        walk = _Walk(request, started)
+        walk = _Walk(request, self._clock.now())
         try:
-            exchange = await self._follow(walk, approve, spacing)
+            observation = self._conclude(walk, await self._follow(walk, approve, spacing))
         except Fault as fault:
-            return walk.missed(fault.outcome, fault.reason, fault.detail, self._clock.now())
-        return self._conclude(walk, exchange)
+            observation = walk.missed(fault.outcome, fault.reason, fault.detail, self._clock.now())
+        measure(observation, walk.requests, walk.worked_s)
+        return observation
 
     async def _follow(self, walk: "_Walk", approve: Approve, spacing: Spacing) -> _Exchange:
         budget_s = self._limits.total.total_seconds()
@@ -233,12 +234,14 @@ class FetchClient:
                 began = self._clock.monotonic()
                 if not walk.hops:
                     walk.request_at = self._clock.now()
-                exchange = await self._exchange(walk, budget_s)
-                budget_s -= self._clock.monotonic() - began
+                try:
+                    exchange = await self._exchange(walk, budget_s - walk.worked_s)
+                finally:
+                    walk.worked_s += self._clock.monotonic() - began
             if exchange.status not in _REDIRECTS:
                 return exchange
             walk.redirect(exchange, self._limits.redirects)
-            if budget_s <= 0:
+            if walk.worked_s >= budget_s:
                 raise Fault(Outcome.UNREACHABLE, "timeout_total", "the redirects took too long")
 
     async def _exchange(self, walk: "_Walk", budget_s: float) -> _Exchange:
@@ -270,6 +273,7 @@ class FetchClient:
     async def _attempt(self, walk: "_Walk", budget_s: float) -> _Exchange:
         if self._session is None:
             raise RuntimeError("the client is used before it is entered")
+        walk.requests += 1
         exchange = walk.last = _Exchange(max_wire=walk.request.max_size * _WIRE_FACTOR + _WIRE_SLACK)
         token = _exchange.set(exchange)
         self._watch.add(exchange)
@@ -353,6 +357,8 @@ class _Walk:
         self.hops: list[Hop] = []
         self.request_at = started
         self.last: _Exchange | None = None
+        self.requests = 0
+        self.worked_s = 0.0
 
     def request_headers(self) -> dict[str, str]:
         headers = dict(self.request.headers)

@@ -6,8 +6,8 @@ queue up instead of failing; readers see the last commit and are never blocked (
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from config.errors import OperatorError
+from index.store.outage import GONE, REPLACED, Outage, Pauses, StoreUnavailable, outage_in
 
 _BUSY_TIMEOUT_S = 30
 _READERS = 4
@@ -33,11 +34,17 @@ _Result = TypeVar("_Result")
 
 
 class Database:
-    """The engines of one process. Use as an asynchronous context manager."""
+    """The engines of one process. Use as an asynchronous context manager.
 
-    def __init__(self, url: str) -> None:
+    `busy_timeout_s` is how long a write waits for other processes to end theirs, on SQLite.
+    """
+
+    def __init__(self, url: str, *, busy_timeout_s: float = _BUSY_TIMEOUT_S) -> None:
         self.url = make_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self.outage = Outage()
+        self._busy_timeout_s = busy_timeout_s
+        self._file: tuple[int, int] | None = None
         self._write_lock = asyncio.Lock()
         self._reader: AsyncEngine | None = None
         self._writer: AsyncEngine | None = None
@@ -47,8 +54,8 @@ class Database:
             if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
                 raise OperatorError(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
             await asyncio.to_thread(self._check_file)
-            self._reader = _sqlite_engine(self.url, _READERS, "BEGIN")
-            self._writer = _sqlite_engine(self.url, 1, "BEGIN IMMEDIATE")
+            self._reader = _sqlite_engine(self.url, _READERS, "BEGIN", self._busy_timeout_s)
+            self._writer = _sqlite_engine(self.url, 1, "BEGIN IMMEDIATE", self._busy_timeout_s)
         else:
             self._reader = self._writer = _postgres_engine(self.url)
         return self
@@ -69,6 +76,20 @@ class Database:
                 connection.execute("PRAGMA schema_version")
         except sqlite3.Error as error:
             raise OperatorError(f"the database {self._shown()} cannot be opened: {error}") from error
+        self._file = self._identity()
+
+    def _identity(self) -> tuple[int, int] | None:
+        try:
+            found = Path(self.url.database or "").stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _check_identity(self) -> None:
+        """Refuse to write to a file that has lost its name: nobody would read it again, and SQLite doesn't say so."""
+        found = self._identity()
+        if self._file is not None and found != self._file:
+            raise StoreUnavailable(GONE if found is None else REPLACED)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[AsyncConnection]:
@@ -84,29 +105,67 @@ class Database:
         if self._writer is None:
             raise RuntimeError("the database is used before it is opened")
         if self.is_sqlite:
-            async with self._write_lock, self._writer.begin() as connection:
-                yield connection
+            async with self._write_lock:
+                await asyncio.to_thread(self._check_identity)
+                async with self._writer.begin() as connection:
+                    yield connection
         else:
             async with self._writer.begin() as connection:
                 yield connection
 
     async def write(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Run one piece of work in a write transaction of its own."""
-        async with self.writing() as connection:
-            return await connection.run_sync(work, *arguments)
+        """Run one piece of work in a write transaction of its own; raises StoreUnavailable during an outage."""
+        with self._noting(writing=True):
+            async with self.writing() as connection:
+                result = await connection.run_sync(work, *arguments)
+        return result
+
+    async def insist(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Write like `write`, and during an outage again and again until it is over."""
+        try:
+            return await self.write(work, *arguments)
+        except StoreUnavailable:
+            with self.outage.insisting() as pauses:
+                result = await _again(pauses, lambda: self.write(work, *arguments))
+            self.outage.succeeded(writing=True)
+            return result
+
+    async def wait_and_read(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Read like `read`, and during an outage again and again until it is over."""
+        try:
+            return await self.read(work, *arguments)
+        except StoreUnavailable:
+            return await _again(self.outage.pauses(), lambda: self.read(work, *arguments))
+
+    @contextmanager
+    def _noting(self, *, writing: bool) -> Iterator[None]:
+        """Tell outages from other faults, and keep account of them."""
+        try:
+            yield
+        except Exception as error:
+            fault = outage_in(error)
+            if fault is None:
+                raise
+            self.outage.failed(fault, writing=writing)
+            raise fault from error
+        self.outage.succeeded(writing=writing)
 
     async def rehearse(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run one piece of work in a write transaction that is rolled back; what it gives is what would have been."""
-        async with self.writing() as connection:
-            try:
-                return await connection.run_sync(work, *arguments)
-            finally:
-                await connection.rollback()
+        with self._noting(writing=True):
+            async with self.writing() as connection:
+                try:
+                    result = await connection.run_sync(work, *arguments)
+                finally:
+                    await connection.rollback()
+        return result
 
     async def read(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Run one piece of work that only reads."""
-        async with self.reading() as connection:
-            return await connection.run_sync(work, *arguments)
+        """Run one piece of work that only reads; raises StoreUnavailable during an outage."""
+        with self._noting(writing=False):
+            async with self.reading() as connection:
+                result = await connection.run_sync(work, *arguments)
+        return result
 
     # --- schema -------------------------------------------------------------------------------------------------------
 
@@ -142,7 +201,8 @@ class Database:
 
     async def _revision(self) -> str | None:
         try:
-            return await self.read(_current_revision)
+            async with self.reading() as connection:
+                return await connection.run_sync(_current_revision)
         except (DBAPIError, OSError) as error:
             raise OperatorError(f"the database {self._shown()} cannot be opened: {_reason(error)}") from error
 
@@ -150,7 +210,16 @@ class Database:
         return self.url.render_as_string(hide_password=True)
 
 
-def _sqlite_engine(url: Any, size: int, begin: str) -> AsyncEngine:
+async def _again(pauses: Pauses, call: Callable[[], Awaitable[_Result]]) -> _Result:
+    while True:
+        await pauses.wait()
+        try:
+            return await call()
+        except StoreUnavailable:
+            continue
+
+
+def _sqlite_engine(url: Any, size: int, begin: str, busy_timeout_s: float) -> AsyncEngine:
     engine = create_async_engine(url, poolclass=AsyncAdaptedQueuePool, pool_size=size, max_overflow=0)
 
     @event.listens_for(engine.sync_engine, "connect")
@@ -159,7 +228,7 @@ def _sqlite_engine(url: Any, size: int, begin: str) -> AsyncEngine:
         connection.isolation_level = None
         cursor = connection.cursor()
         for pragma in (
-            f"busy_timeout = {_BUSY_TIMEOUT_S * 1000}",
+            f"busy_timeout = {round(busy_timeout_s * 1000)}",
             "journal_mode = WAL",
             "synchronous = FULL",
             "foreign_keys = ON",

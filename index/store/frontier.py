@@ -129,9 +129,20 @@ def remove_origins(connection: Connection, names: Sequence[str], now: datetime) 
 
 
 def claim_due(
-    connection: Connection, worker: str, now: datetime, lease: timedelta, limit: int, only: Sequence[str] | None = None
+    connection: Connection,
+    worker: str,
+    now: datetime,
+    lease: timedelta,
+    limit: int,
+    only: Sequence[str] | None = None,
+    *,
+    held: Sequence[Claim] = (),
 ) -> list[Claim]:
-    """Claim up to `limit` due origins, the longest due first; `only` names origins to claim whether due or not."""
+    """Claim up to `limit` due origins, the longest due first; `only` names origins to claim whether due or not.
+
+    What the worker `held` before is prolonged first, so that it isn't taken for free.
+    """
+    renew_claims(connection, held, now + lease)
     free = or_(origins.c.claimed_until.is_(None), origins.c.claimed_until <= now)
     patient = or_(origins.c.not_before.is_(None), origins.c.not_before <= now)
     due = and_(origins.c.active, free, origins.c.next_visit_at <= now, patient)
@@ -173,8 +184,9 @@ def resting_origins(connection: Connection, names: Sequence[str], now: datetime)
 
 
 def renew_claims(connection: Connection, claims: Sequence[Claim], until: datetime) -> None:
-    """Prolong leases that are still ours."""
-    mine = and_(origins.c.id == bindparam("key"), origins.c.fence == bindparam("held"))
+    """Prolong leases that are still ours; a claim that was settled meanwhile has its fence but no holder."""
+    held = and_(origins.c.fence == bindparam("held"), origins.c.claimed_by.is_not(None))
+    mine = and_(origins.c.id == bindparam("key"), held)
     if claims:
         connection.execute(
             update(origins).where(mine).values(claimed_until=until),

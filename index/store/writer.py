@@ -1,10 +1,12 @@
 """All writes of a crawl go through one queue and end in few, small transactions.
 
 What arrives while a transaction runs is written in the next one, so the more there is to write, the cheaper each write
-becomes. A unit that fails is tried alone, so that it fails nobody else.
+becomes. A unit that fails is tried alone, so that it fails nobody else. While the database doesn't answer, all of them
+wait, and whoever has more to write waits in the queue.
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +16,7 @@ import structlog
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from index import metrics
 from index.documents import SUCCESSES, DocumentKind, DocumentVisit, FollowedLead, Outcome
 from index.store.artifacts import (
     NewArtifact,
@@ -41,6 +44,7 @@ from index.store.snapshots import NewSnapshot, is_private, mark_private, put_sna
 
 _log = structlog.get_logger("ardvark.store")
 _MOST_UNITS = 500
+_LAST_PATIENCE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class SettleVisit:
 
 
 Unit = RecordVisit | RecordLeads | SettleVisit
+_Item = tuple[Unit, asyncio.Future[None]]
 
 
 @dataclass
@@ -106,18 +111,41 @@ class Writer:
     def __init__(self, database: Database, now: Callable[[], datetime] = _utc_now) -> None:
         self._database = database
         self._now = now
-        self._queue: asyncio.Queue[tuple[Unit, asyncio.Future[None]] | None] = asyncio.Queue(maxsize=_MOST_UNITS * 4)
+        self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(maxsize=_MOST_UNITS * 4)
         self._task: asyncio.Task[None] | None = None
+        self._batch: Sequence[_Item] = ()
         self.tally = Tally()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Tell whether units wait for the end of an outage."""
+        return bool(self._batch) and self._database.outage.stops_writes
 
     async def __aenter__(self) -> "Writer":
         self._task = asyncio.create_task(self._run(), name="writer")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._queue.put(None)
-        if self._task is not None:
-            await self._task
+        if self._task is None:
+            return
+        last = asyncio.create_task(self._queue.put(None), name="end of the queue")
+        while not self._task.done():
+            await asyncio.wait({self._task}, timeout=_LAST_PATIENCE_S)
+            if not self._task.done() and self.is_stuck:
+                self._give_up(self._task)
+        last.cancel()
+        await asyncio.gather(self._task, last, return_exceptions=True)
+
+    def _give_up(self, task: asyncio.Task[None]) -> None:
+        """End although the outage goes on; what is lost is found again, for its origins stay due."""
+        task.cancel()
+        lost = list(self._batch)
+        while not self._queue.empty():
+            item = self._queue.get_nowait()
+            lost += [] if item is None else [item]
+        for _, done in lost:
+            done.cancel()
+        _log.error("store.units_lost", units=len(lost))
 
     async def submit(self, unit: Unit) -> asyncio.Future[None]:
         """Queue a unit; the future ends when it is committed, or carries why it could not be."""
@@ -133,10 +161,12 @@ class Writer:
         ended = False
         while not ended:
             batch, ended = await self._gather()
+            self._batch = batch
             if batch:
                 await self._commit(batch)
+            self._batch = ()
 
-    async def _gather(self) -> tuple[list[tuple[Unit, asyncio.Future[None]]], bool]:
+    async def _gather(self) -> tuple[list[_Item], bool]:
         batch = []
         item = await self._queue.get()
         while item is not None:
@@ -146,18 +176,24 @@ class Writer:
             item = self._queue.get_nowait()
         return batch, True
 
-    async def _commit(self, batch: Sequence[tuple[Unit, asyncio.Future[None]]]) -> None:
+    async def _commit(self, batch: Sequence[_Item]) -> None:
+        units = [unit for unit, _ in batch]
+        began = time.monotonic()
         try:
-            self.tally.add(await self._database.write(write_units, [unit for unit, _ in batch], self._now()))
+            # The time is that of the attempt which succeeds: what waited was not to be seen meanwhile.
+            self.tally.add(await self._database.insist(lambda connection: write_units(connection, units, self._now())))
         except Exception as error:
             if len(batch) > 1:
                 _log.warning("store.batch_failed", units=len(batch), error=_reason(error))
                 for item in batch:
                     await self._commit([item])
                 return
-            _log.error("store.unit_failed", unit=type(batch[0][0]).__name__, error=_reason(error))
+            _log.error("store.unit_failed", unit=type(units[0]).__name__, error=_reason(error))
             self._end(batch[0][1], error)
             return
+        metrics.WRITER_BATCH_UNITS.observe(len(units))
+        metrics.WRITER_COMMIT_SECONDS.observe(time.monotonic() - began)
+        _measure(units, self._now())
         for _, done in batch:
             self._end(done, None)
 
@@ -169,6 +205,16 @@ class Writer:
             done.set_result(None)
         else:
             done.set_exception(error)
+
+
+def _measure(units: Sequence[Unit], now: datetime) -> None:
+    """Count what committed looks took to get here, and what they didn't have to transfer."""
+    for unit in units:
+        if isinstance(unit, RecordVisit):
+            state = unit.visit.state
+            metrics.OWN_LAG_SECONDS.observe(max(0.0, (now - unit.visit.observation.response_at).total_seconds()))
+            if state.outcome is Outcome.NOT_MODIFIED:
+                metrics.SAVED_BYTES.inc(state.length or 0)
 
 
 def write_units(connection: Connection, units: Sequence[Unit], now: datetime) -> Tally:
