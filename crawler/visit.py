@@ -165,6 +165,7 @@ class _Visit:
         self._force = force
         self._queue: list[Target] = []
         self._is_unsorted = False
+        self._has_looked_again = False
         self._planned: set[str] = set()
         self._artifacts = 0
         self._rows: list[list[Target]] = []
@@ -415,8 +416,9 @@ class _Visit:
         if visit.reading is not None:
             refs = [entry.artifact for entry in visit.reading.entries if entry.artifact is not None]
             self._report.owners.update(ref.owner for ref in refs if ref.owner and ref.owner != self._rules.origin)
-        moved = visit.changed or visit.presence_changed
-        if visit.state.kind is DocumentKind.ARTIFACT and moved and visit.before_at is not None:
+        moved = (visit.changed or visit.presence_changed) and visit.before_at is not None
+        if visit.state.kind is DocumentKind.ARTIFACT and moved and not self._has_looked_again:
+            self._has_looked_again = True
             for state in self._states.values():
                 if state.entry_count:
                     self._look_again(state)
