@@ -779,6 +779,7 @@ async def test_what_a_killed_visit_read_is_compared_at_the_end_of_the_next(
         assert await waiting(crawl) == []
 
 
+@pytest.mark.timeout(300)
 async def test_a_large_catalog_of_cards_on_one_origin(
     web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, capsys: pytest.CaptureFixture[str]
 ) -> None:
