@@ -192,8 +192,10 @@ def history_of(connection: Connection, identifier: str, limit: int = 100, after:
     if listing.artifact_id is not None:
         subjects.append(listing.artifact_id)
         artifact = _artifact(connection, listing.artifact_id)
+    # The edits tell a state; its whole text may be long.
+    columns = [column for column in versions.c if column.name != "content"]
     older: Select[Any] = (
-        select(versions).where(versions.c.subject.in_(subjects)).order_by(versions.c.id.desc()).limit(limit)
+        select(*columns).where(versions.c.subject.in_(subjects)).order_by(versions.c.id.desc()).limit(limit)
     )
     if after is not None:
         older = older.where(versions.c.id < after)
