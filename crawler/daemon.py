@@ -1,26 +1,29 @@
 """The daemon: bells, visits and the API server in one process, and how it ends.
 
-The first signal stops claiming and lets visits finish for a while; the second ends everything at once. Either way
-nothing settled is lost and what was begun becomes due again.
+While the database doesn't answer, nothing new is begun, and what is under way waits for it. The first signal stops
+claiming and lets visits finish for a while; the second ends everything at once. Either way nothing settled is lost and
+what was begun becomes due again.
 """
 
 import asyncio
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import structlog
 
 from config.settings import Settings
 from crawler.clock import Clock
-from crawler.scheduler import Bells
+from crawler.scheduler import Bell, Bells
 from crawler.worker import Crew
 from index.store.frontier import Claim
+from index.store.outage import StoreUnavailable
 
 _log = structlog.get_logger("ardvark.daemon")
 _DUE_EVERY = timedelta(seconds=1)
 _SCOPE_EVERY = timedelta(seconds=15)
+_LAST_PATIENCE_S = 5.0
 
 
 class Daemon:
@@ -36,10 +39,13 @@ class Daemon:
 
     async def run(self) -> None:
         """Run until the first signal, and to the end of the visits under way or the second signal."""
-        bells = Bells()
+        bells = Bells(self._clock)
         bells.add("due", self._fill, _DUE_EVERY, first_at=self._clock.now())
-        bells.add("scope", self._crew.refresh_scope, _SCOPE_EVERY)
-        bells.add("dead claims", self._break_dead_claims, self._settings.crawl.lease)
+        bells.add("scope", _unless_outage(self._crew.refresh_scope), _SCOPE_EVERY)
+        bells.add("dead claims", _unless_outage(self._break_dead_claims), self._settings.crawl.lease)
+        plan_anew = _unless_outage(self._plan_anew)
+        bells.at_leap(plan_anew)
+        await plan_anew()
         with self._signals():
             with bells:
                 await self._stopping.wait()
@@ -54,7 +60,7 @@ class Daemon:
     async def _fill(self) -> None:
         """Claim as many due origins as there is room for."""
         room = self._settings.crawl.visits - len(self._running)
-        if room <= 0 or self._stopping.is_set():
+        if room <= 0 or self._stopping.is_set() or self._crew.must_wait:
             return
         for claim in await self._crew.claim(room):
             task = asyncio.create_task(self._visit(claim), name=f"visit {claim.origin}")
@@ -69,6 +75,11 @@ class Daemon:
         if freed:
             _log.warning("claims.freed", origins=freed)
 
+    async def _plan_anew(self) -> None:
+        moved = await self._crew.plan_anew()
+        if moved:
+            _log.warning("clock.replanned", origins=moved)
+
     async def _drain(self) -> None:
         """Let visits finish within the grace, then break them off; their origins stay due."""
         _log.info("daemon.stopping", visits=len(self._running))
@@ -76,9 +87,12 @@ class Daemon:
         forced = asyncio.create_task(self._forced.wait(), name="second signal")
         visits = asyncio.create_task(self._wait_for_visits(), name="visits")
         await asyncio.wait({forced, visits}, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
-        for task in (forced, visits, *self._running):
-            task.cancel()
-        await asyncio.gather(forced, visits, *self._running, return_exceptions=True)
+        left = {forced, visits, *self._running}
+        while left:
+            for task in left:
+                task.cancel()
+            # A visit that waits for the database would do so for ever.
+            _, left = await asyncio.wait(left, timeout=_LAST_PATIENCE_S)
         _log.info("daemon.stopped", forced=self._forced.is_set())
 
     async def _wait_for_visits(self) -> None:
@@ -96,3 +110,13 @@ class Daemon:
         finally:
             for number in numbers:
                 loop.remove_signal_handler(number)
+
+
+def _unless_outage(bell: Bell) -> Bell:
+    """Let a bell pass while the database doesn't answer: that is logged already, and the next ring tries again."""
+
+    async def ring() -> None:
+        with suppress(StoreUnavailable):
+            await bell()
+
+    return ring

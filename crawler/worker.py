@@ -42,6 +42,7 @@ from index.store.frontier import (
     resting_origins,
 )
 from index.store.outage import StoreUnavailable
+from index.store.replan import plan_anew
 from index.store.writer import SettleVisit, Writer
 
 _log = structlog.get_logger("ardvark.crawl")
@@ -138,6 +139,10 @@ class Crew:
             await self._database.write(read_again, changed, self._clock.now())
 
     # --- claims -------------------------------------------------------------------------------------------------------
+
+    async def plan_anew(self) -> int:
+        """Plan anew what was planned by a clock that was ahead; gives the number of origins."""
+        return await self._database.write(plan_anew, self._clock.now())
 
     async def break_dead_claims(self) -> int:
         """Free what processes of this machine held that no longer live."""

@@ -22,6 +22,7 @@ from index.store.artifacts import (
     NewArtifact,
     PutArtifacts,
     append_events,
+    has_pending,
     put_artifacts,
     put_pending,
     remove_artifacts,
@@ -44,7 +45,7 @@ from index.store.snapshots import NewSnapshot, is_private, mark_private, put_sna
 
 _log = structlog.get_logger("ardvark.store")
 _MOST_UNITS = 500
-_LAST_PATIENCE_S = 10.0
+_LAST_PATIENCE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +223,15 @@ def write_units(connection: Connection, units: Sequence[Unit], now: datetime) ->
     tally = Tally(transactions=1)
     units = _still_claimed(connection, units)
     looks = [unit.visit for unit in units if isinstance(unit, RecordVisit)]
-    if any(visit.reading or visit.artifact or visit.taken_away for visit in looks):
+    settlements = [unit.settlement for unit in units if isinstance(unit, SettleVisit)]
+    if any(visit.reading or visit.artifact or visit.taken_away or visit.presence_changed for visit in looks) or (
+        has_pending(connection, [origin_id(item.origin) for item in settlements])
+    ):
         lock_listings(connection)
     for visits in _rounds(looks):
         _write_visits(connection, visits, tally, now)
     leads = [(unit.url, unit.leads, unit.at, True) for unit in units if isinstance(unit, RecordLeads)]
     _take_leads(connection, leads, (), tally)
-    settlements = [unit.settlement for unit in units if isinstance(unit, SettleVisit)]
     settle_origins(connection, settlements)
     compare_pending(connection, {item.origin: item.at for item in settlements}, now)
     return tally
@@ -308,7 +311,7 @@ def _take_cards(connection: Connection, visits: Sequence[DocumentVisit], now: da
         if visit.artifact is not None and visit.state.outcome in SUCCESSES
     ]
     put = put_artifacts(connection, found)
-    put.changed |= {key for key, visit in looks.items() if visit.presence_changed}
+    moved = put.changed | {key for key, visit in looks.items() if visit.presence_changed}
     waiting = [
         {
             "origin_id": origin_id(looks[key].state.origin),
@@ -316,7 +319,7 @@ def _take_cards(connection: Connection, visits: Sequence[DocumentVisit], now: da
             "subject": key,
             "at": looks[key].observation.response_at,
         }
-        for key in put.changed
+        for key in moved
     ]
     put_pending(connection, waiting)
     gone = {key: visit for key, visit in looks.items() if visit.taken_away}
