@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, select, update
+from sqlalchemy import Connection, Row, func, select, update
 
 from index.store.engines import insert_rows
 from index.store.tables import changes, facts
@@ -99,3 +99,12 @@ def _change(row: Row[Any]) -> Change:
 def last_cursor(connection: Connection) -> int:
     """Give the cursor of the newest event; zero when there is none."""
     return int(connection.execute(select(facts.c.number).where(facts.c.name == "cursor")).scalar_one())
+
+
+def oldest_cursor(connection: Connection) -> int:
+    """Give the cursor of the oldest event that is kept; the one that comes next when there is none.
+
+    Who has seen everything up to the one before it has missed nothing; who asks from further back has.
+    """
+    oldest = connection.execute(select(func.min(changes.c.cursor))).scalar_one()
+    return last_cursor(connection) + 1 if oldest is None else int(oldest)

@@ -43,7 +43,8 @@ def is_private(headers: Mapping[str, str]) -> bool:
 def put_snapshots(connection: Connection, bodies: Sequence[NewSnapshot]) -> int:
     """Store bodies that aren't there yet; gives their number. A stored body that is damaged is put right."""
     wanted = {item.digest: item for item in bodies}
-    known = [row for chunk in chunks(list(wanted)) for row in _stored(connection, chunk)]
+    # Pruning keeps its hands off rows that are locked, until what points to them is written as well.
+    known = [row for chunk in chunks(list(wanted)) for row in _stored(connection, chunk, lock=True)]
     damaged = [_row(wanted[row.digest]) for row in known if _unpack(row) is None]
     update_rows(connection, snapshots, damaged, key="digest")
     for row in known:
@@ -52,9 +53,11 @@ def put_snapshots(connection: Connection, bodies: Sequence[NewSnapshot]) -> int:
     return len(wanted)
 
 
-def _stored(connection: Connection, digests: Sequence[str]) -> list[Row[Any]]:
+def _stored(connection: Connection, digests: Sequence[str], *, lock: bool = False) -> list[Row[Any]]:
     columns = (snapshots.c.digest, snapshots.c.codec, snapshots.c.body, snapshots.c.private)
     query: Select[Any] = select(*columns).where(snapshots.c.digest.in_(digests))
+    if lock:
+        query = query.with_for_update(read=True, key_share=True)
     return list(connection.execute(query))
 
 
