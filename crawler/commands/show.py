@@ -1,4 +1,3 @@
-import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -11,12 +10,9 @@ from crawler.clock import SystemClock
 from crawler.commands.drift import drift_table
 from crawler.commands.render import clean, print_json, table
 from crawler.commands.session import opened_database, run_async, settings_of
-from index.brand_manifest import read_manifest
-from index.endorsement import brand_of, endorse, read_candidate, record
-from index.store.database import Database
+from index.claimed import claimed_endorsement
 from index.store.drift_reads import DriftFilter, artifact_of, list_drifts
-from index.store.endorse import manifest_of_brand
-from index.store.inspect import StoredRow, last_fetch, listing_row, sources_of
+from index.store.inspect import last_fetch, listing_row, sources_of
 from index.views import artifact_json, drift_json, provenance_json
 
 _NOT_FOUND = 1
@@ -58,33 +54,8 @@ async def _show(settings: Settings, identifier: str, now: datetime) -> dict[str,
             **listed,
             "artifact": None if artifact is None else artifact_json(artifact, now),
             "drift": [drift_json(item, now) for item in drifts],
-            "endorsement": await _endorsement(settings, database, sources, now),
+            "endorsement": await claimed_endorsement(settings, database, sources, now),
         }
-
-
-async def _endorsement(
-    settings: Settings, database: Database, sources: Sequence[StoredRow], now: datetime
-) -> dict[str, Any] | None:
-    """Judge the entry as published by the manifest of the brand that it claims; None for a brand that is not ours."""
-    text = next((source.raw for source in sources if source.state == "listed"), None)
-    entry = json.loads(text) if text is not None else {}
-    brand = brand_of(entry, settings.osd.namespace)
-    if text is None or brand is None:
-        return None
-    name = entry.get("identifier")
-    overridden = tuple(settings.network.hosts)
-    stored = await database.read(manifest_of_brand, brand, overridden, name if isinstance(name, str) else None)
-    if stored.state is None or (stored.private and not settings.crawl.list_private):
-        return None
-    depth = settings.limits.json_depth
-    manifest = await asyncio.to_thread(
-        read_manifest, stored.state, stored.body, stored.problems, now=now, max_depth=depth
-    )
-    candidate = read_candidate(text, max_depth=depth)
-    verdict = await asyncio.to_thread(
-        endorse, candidate, brand, manifest, namespace=settings.osd.namespace, now=now, older=stored.older
-    )
-    return record(verdict)
 
 
 # --- for people -------------------------------------------------------------------------------------------------------

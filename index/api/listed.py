@@ -9,6 +9,7 @@ from index.api.answers import cacheable, json_bytes
 from index.api.errors import ApiError
 from index.api.keys import DATABASE, NOW, SETTINGS, TOKENS
 from index.api.parameters import page_size, read_parameters
+from index.claimed import claimed_endorsement
 from index.query import InvalidArgument
 from index.store import drift_reads as store
 from index.store.inspect import last_fetch, listing_row, sources_of
@@ -49,6 +50,7 @@ async def provenance(request: web.Request) -> web.Response:
     artifact = await database.read(store.artifact_of, identifier)
     answer = provenance_json(row, sources, fetch, now)
     answer["artifact"] = None if artifact is None or artifact.decision is None else artifact_json(artifact, now)
+    answer["endorsement"] = await claimed_endorsement(request.app[SETTINGS], database, sources, now)
     return _answer(request, answer)
 
 

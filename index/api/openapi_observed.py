@@ -291,6 +291,7 @@ def _provenance_schemas() -> dict[str, Any]:
                 "conflicts": array("Source"),
                 "problems": _OBJECTS,
                 "artifact": {"oneOf": [{"type": "null"}, ref("Artifact")]},
+                "endorsement": {"oneOf": [{"type": "null"}, ref("Endorsement")]},
             }
         ),
     }

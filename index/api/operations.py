@@ -4,11 +4,14 @@ import orjson
 import structlog
 from aiohttp import web
 
+from index import metrics
 from index.api.answers import cacheable, json_response
 from index.api.errors import ApiError
-from index.api.keys import DATABASE, SETTINGS
+from index.api.keys import DATABASE, READINGS, SETTINGS
 from index.api.openapi import document
+from index.store.outage import StoreUnavailable
 from index.store.search import entry_count
+from index.views import instant
 
 _log = structlog.get_logger("ardvark.api")
 
@@ -19,13 +22,32 @@ async def healthz(_: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Say whether the database answers."""
+    """Say whether the database answers; when it can be read only, search works and nothing else is wrong with us."""
+    database = request.app[DATABASE]
     try:
-        entries = await request.app[DATABASE].read(entry_count)
+        entries = await database.read(entry_count)
     except Exception as error:
         _log.warning("api.not_ready", error=str(error)[:200])
-        raise ApiError(503, "the database does not answer", retry_after_s=5) from None
-    return json_response({"status": "ready", "entries": entries})
+        why = f"is {error.reason}" if isinstance(error, StoreUnavailable) else "does not answer"
+        raise ApiError(503, f"the database {why}", retry_after_s=5) from None
+    trouble = database.outage.trouble
+    if trouble is None:
+        return json_response({"status": "ready", "entries": entries})
+    problem = f"the database is {trouble.reason}"
+    return json_response(
+        {"status": "degraded", "entries": entries, "problem": problem, "since": instant(trouble.since)}
+    )
+
+
+async def show_metrics(request: web.Request) -> web.Response:
+    """Write the metrics of the process and of its database.
+
+    Like health and readiness, they are for who runs the registry and lie outside the base URL that `/openapi.json`
+    describes.
+    """
+    body = metrics.exposition(await request.app[READINGS].latest())
+    headers = {"Content-Type": metrics.CONTENT_TYPE, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+    return web.Response(body=body, headers=headers)
 
 
 async def openapi(request: web.Request) -> web.Response:
@@ -43,6 +65,7 @@ async def root(request: web.Request) -> web.Response:
             "api": settings.base_url,
             "manifest": "/.well-known/ard.json",
             "openapi": "/openapi.json",
+            "observed": [f"{settings.base_url}{name}" for name in ("drift", "lag", "changes", "origins")],
             "health": ["/healthz", "/readyz"],
         }
     )

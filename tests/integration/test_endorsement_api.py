@@ -69,7 +69,10 @@ async def test_our_own_answers_can_be_judged(web: FakeWeb, crawl_sqlite: OpenCra
         assert (await ask(registry, {**copy, "score": result["score"], "source": result["source"]}))[
             "verdict"
         ] == "match"
-        projected = await ask(registry, result)
+        # What stands beside the entry in our results, under a context of ours, is no part of what the brand publishes.
+        assert (await ask(registry, result))["reason"] == "differs"
+        (item,) = (await registry.get("/api/v1/agents")).json["items"]
+        projected = await ask(registry, item)
         assert (projected["verdict"], projected["reason"]) == ("mismatch", "candidate_incomplete")
         assert [item["pointer"] for item in projected["differences"]] == ["/representativeQueries"]
 
@@ -323,3 +326,19 @@ async def test_every_kind_of_answer_is_as_described(web: FakeWeb, crawl_sqlite: 
         assert [error.message for error in validator.iter_errors(answer)] == []
     assert not validator.is_valid({**answers[0], "verdict": "maybe"})
     assert not validator.is_valid({**answers[0], "more": 1})
+
+
+async def test_a_listing_carries_the_endorsement_of_the_brand_that_it_claims(
+    web: FakeWeb, open_crawl: OpenCrawl
+) -> None:
+    site, other = acme(web, branded(), entry("plain")), web.site("other")
+    other.manifest(branded("copied", description="not what the brand says"), headers=HOUR)
+    async with serving(open_crawl, site, other) as registry:
+        identifier = branded()["identifier"]
+        listed = (await registry.get(f"/api/v1/agents/{identifier}/provenance")).json
+        assert (listed["endorsement"]["verdict"], listed["endorsement"]["brandDomain"]) == ("match", BRAND)
+        plain = entry("plain")["identifier"]
+        assert (await registry.get(f"/api/v1/agents/{plain}/provenance")).json["endorsement"] is None
+        copied = branded("copied")["identifier"]
+        foreign = (await registry.get(f"/api/v1/agents/{copied}/provenance")).json["endorsement"]
+        assert (foreign["verdict"], foreign["reason"]) == ("mismatch", "no_such_identifier")

@@ -204,6 +204,14 @@ def test_the_order_of_mechanisms_decides_on_one_origin() -> None:
         "PREDECESSOR_LINK",
         "OPERATOR",
         "UNKNOWN",
+        # Artifacts, which are looked at after everything that may list them.
+        "AGENT_CARD",
+        "LEGACY_CARD",
+        "SERVER_CARD",
+        "AGENT_DISCOVERY",
+        "CONSTELLATION",
+        "TRUST_ANCHOR",
+        "ENTRY",
     ]
     ranks = [source_rank("acme.example", OWN, Rank[name]) for name in order]
     assert ranks == sorted(ranks)
