@@ -334,6 +334,14 @@ def put_pending(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> No
     insert_new_rows(connection, pending, list(unique.values()))
 
 
+def has_pending(connection: Connection, origin_ids: Collection[int]) -> bool:
+    """Tell whether origins have anything waiting to be compared."""
+    return any(
+        connection.execute(select(pending.c.subject).where(pending.c.origin_id.in_(chunk)).limit(1)).first()
+        for chunk in chunks(origin_ids)
+    )
+
+
 def take_pending(connection: Connection, origin_ids: Iterable[int]) -> list[Row[Any]]:
     """Give what origins have waiting to be compared, and forget it."""
     found: list[Row[Any]] = []

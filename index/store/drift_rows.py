@@ -225,7 +225,8 @@ def _close(connection: Connection, rows: Sequence[Row[Any]], now: datetime) -> l
 def confirm_drifts(connection: Connection, origin_ids: Sequence[int]) -> None:
     """Note for what is still open when its documents on these origins were last seen; a 304 is a sight as well.
 
-    Comes after everything that was read anew on these origins is judged. What is held back says neither.
+    Comes after everything that was read anew on these origins is judged. What is held back says neither. What somebody
+    else is writing to is left to them, so that nobody waits for anybody here.
     """
     updates = []
     for chunk in chunks(origin_ids):
@@ -264,6 +265,7 @@ def _sights(origin_ids: Sequence[int]) -> Select[Any]:
             drifts.c.closed_at.is_(None),
             or_(drifts.c.catalog_document.in_(ids), drifts.c.live_document.in_(ids)),
         )
+        .with_for_update(of=drifts, skip_locked=True)
     )
 
 
