@@ -5,9 +5,11 @@ queue up instead of failing; readers see the last commit and are never blocked (
 """
 
 import asyncio
+import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +33,22 @@ _READERS = 4
 _MIGRATION_LOCK = 7_239_004_511
 _OLDEST_SQLITE = (3, 35, 0)
 _Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """An embedded database on its disk, in bytes."""
+
+    file: int
+    wal: int
+    free: int
+
+
+def _file_sizes(path: Path) -> FileSizes:
+    wal = path.with_name(path.name + "-wal")
+    return FileSizes(
+        path.stat().st_size, wal.stat().st_size if wal.exists() else 0, shutil.disk_usage(path.parent).free
+    )
 
 
 class Database:
@@ -84,6 +102,10 @@ class Database:
         except OSError:
             return None
         return found.st_dev, found.st_ino
+
+    async def sizes(self) -> FileSizes | None:
+        """Give what the files of an embedded database take, and what is free beside them."""
+        return await asyncio.to_thread(_file_sizes, Path(self.url.database or "")) if self.is_sqlite else None
 
     def _check_identity(self) -> None:
         """Refuse to write to a file that has lost its name: nobody would read it again, and SQLite doesn't say so."""
