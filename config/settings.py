@@ -120,6 +120,7 @@ class ApiSettings(Section):
     ] = False
     max_request_size: Annotated[Size, Field(description="Largest request body.")] = 65_536
     max_age: Annotated[Duration, Field(description="How long others may cache an answer.")] = timedelta(seconds=60)
+    metrics: Annotated[bool, Field(description="Serve `/metrics` for Prometheus.")] = True
 
 
 class NetworkSettings(Section):

@@ -20,6 +20,7 @@ _COMMANDS = {
     "search": ("search", "search", "Search the local index."),
     "show": ("show", "show", "Show a listing and where it comes from."),
     "trace": ("trace", "trace", "Show which hit of a search a client would call, and why."),
+    "status": ("status", "status", "Show how crawler and index are doing."),
     "origins": ("origins", "origins", "Look after the allowlist."),
     "visit": ("visit", "visit", "Visit an origin or an entry now and show the difference."),
     "history": ("history", "history", "Show what an entry and its card said before."),

@@ -20,7 +20,8 @@ from index.api import (
     wellknown,
 )
 from index.api.errors import SERVER, ApiRunner
-from index.api.keys import DATABASE, NOW, SETTINGS, TOKENS
+from index.api.keys import DATABASE, NOW, READINGS, SETTINGS, TOKENS
+from index.api.readings import Readings
 from index.query import PageTokens
 from index.store.database import Database
 from index.store.search import token_secret
@@ -67,9 +68,17 @@ async def make_app(settings: Settings, database: Database, now: Callable[[], dat
     app[SETTINGS] = settings
     app[NOW] = now
     app[TOKENS] = PageTokens(await database.read(token_secret))
+    app[READINGS] = Readings(database, now)
     app.add_routes(routes())
+    if settings.api.metrics:
+        app.router.add_get("/metrics", operations.show_metrics)
+    app.on_cleanup.append(_close_readings)
     app.on_response_prepare.append(_name_server)
     return app
+
+
+async def _close_readings(app: web.Application) -> None:
+    await app[READINGS].close()
 
 
 async def _name_server(_: web.Request, response: web.StreamResponse) -> None:

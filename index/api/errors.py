@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -10,12 +11,15 @@ import structlog
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from index.metrics import API_REQUEST_SECONDS
 from index.query import InvalidArgument
+from index.store.outage import StoreUnavailable
 
 _log = structlog.get_logger("ardvark.api")
 # The framework would name itself and the version of Python.
 SERVER = "ardvark"
 _LONGEST_MESSAGE = 400
+_OUTAGE_RETRY_S = 5
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 _CODES = {
     400: "INVALID_ARGUMENT",
@@ -82,11 +86,28 @@ def json_errors(handle: Handler) -> Handler:
             response = error_response(400, "the request body is not what its header fields say")
             response.force_close()  # where it ends is anyone's guess
             return response
+        except StoreUnavailable:
+            return error_response(503, _MESSAGES[503], headers={"Retry-After": str(_OUTAGE_RETRY_S)})
         except (asyncio.CancelledError, ConnectionError):
             raise
         except Exception:
             _log.exception("api.failed", method=request.method, path=request.path)
             return error_response(500, _MESSAGES[500])
+
+    return answer
+
+
+def measured(handle: Handler) -> Handler:
+    """Take the time of every request, under the route it came to rather than the path it named."""
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        began = time.perf_counter()
+        response = await handle(request)
+        match = request.match_info if isinstance(request, web.Request) else None
+        resource = None if match is None else match.route.resource
+        route = "none" if resource is None else resource.canonical
+        API_REQUEST_SECONDS.labels(route, response.status).observe(time.perf_counter() - began)
+        return response
 
     return answer
 
@@ -128,7 +149,7 @@ class ApiRunner(web.AppRunner):
     async def _make_server(self) -> web.Server:
         server = await super()._make_server()
         return JsonErrorServer(
-            json_errors(server.request_handler),
+            measured(json_errors(server.request_handler)),
             request_factory=server.request_factory,
             loop=server._loop,
             **server._kwargs,
