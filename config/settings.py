@@ -186,6 +186,14 @@ class CrawlSettings(Section):
     max_interval: Annotated[Duration, Field(description="Longest time between two fetches of one document.")] = (
         timedelta(hours=24)
     )
+    budget: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        Field(
+            description="Requests a day for all origins together, shared out by what each look is worth; "
+            "unset: every document is watched as closely as its own changes ask for.",
+            examples=[20_000],
+        ),
+    ] = None
     absent_max_interval: Annotated[
         Duration, Field(description="Longest time between two looks for a document that is not there.")
     ] = timedelta(days=7)

@@ -14,6 +14,7 @@ from datetime import timedelta
 import structlog
 
 from config.settings import Settings
+from crawler.budget import PERIOD
 from crawler.clock import Clock
 from crawler.scheduler import Bell, Bells
 from crawler.worker import Crew
@@ -42,6 +43,8 @@ class Daemon:
         bells = Bells(self._clock)
         bells.add("due", self._fill, _DUE_EVERY, first_at=self._clock.now())
         bells.add("scope", _unless_outage(self._crew.refresh_scope), _SCOPE_EVERY)
+        if self._settings.crawl.budget is not None:
+            bells.add("price", _unless_outage(self._crew.adjust_price), PERIOD)
         bells.add("dead claims", _unless_outage(self._break_dead_claims), self._settings.crawl.lease)
         plan_anew = _unless_outage(self._plan_anew)
         bells.at_leap(plan_anew)

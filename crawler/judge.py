@@ -117,7 +117,7 @@ class Judge:
         if reading.fatal:
             return await self._unusable(state, observation, *reading.problems, kind=reading.kind)
         reading = self._honoured(reading, observation.headers)
-        content = Content(name, reading.content_digest, len(observation.body), ard.SURFACE_VERSION)
+        content = _content(name, reading, observation)
         step = after_content(state, observation, content, self.rules.manifest_watch, self.clock.chance())
         # What may not be stored is read and forgotten (RFC 9111 5.2.2.5).
         body = None if _cache_control(observation.headers).no_store else observation.body
@@ -309,6 +309,13 @@ class Judge:
             ancestors=(*state.ancestors, state.url),
             predecessor=state.mechanism in (Mechanism.PREDECESSOR_PATH, Mechanism.PREDECESSOR_LINK),
         )
+
+
+def _content(name: str, reading: Reading, observation: Observation) -> Content:
+    """Identify a manifest, with the time at which its entries say that they changed last."""
+    updated_at = max((entry.updated_at for entry in reading.entries if entry.updated_at is not None), default=None)
+    size = len(observation.body)
+    return Content(name, reading.content_digest, size, ard.SURFACE_VERSION, len(reading.entries), updated_at)
 
 
 def _came_or_went(before: DocumentState, after: DocumentState) -> bool:

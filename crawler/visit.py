@@ -63,6 +63,16 @@ class VisitPolicy:
         )
         return replace(self, rules=watched)
 
+    def at_price(self, price: float) -> "VisitPolicy":
+        """Put what a look must be worth in the place of what it had to be."""
+        rules = self.rules
+        watched = replace(
+            rules,
+            manifest_watch=replace(rules.manifest_watch, price=price),
+            page_watch=replace(rules.page_watch, price=price),
+        )
+        return replace(self, rules=watched)
+
 
 def _with_intervals(watch: WatchRules, rules: OriginRules) -> WatchRules:
     floor = rules.min_interval or watch.allowed.floor
@@ -102,6 +112,10 @@ class Visitor:
         self._clock = clock
         self._policy = policy
         self._parsed_robots = ParsedRobots()
+
+    def use_price(self, price: float) -> None:
+        """Choose intervals by this price from now on."""
+        self._policy = self._policy.at_price(price)
 
     async def visit(
         self,

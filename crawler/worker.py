@@ -14,6 +14,7 @@ import structlog
 
 from config.settings import Settings
 from crawler.assembly import build_scope, make_policy, origin_options, origin_rules
+from crawler.budget import Budget
 from crawler.clock import Clock
 from crawler.fetch.client import FetchClient
 from crawler.fetch.meter import Meter, metering
@@ -82,7 +83,11 @@ class Crew:
         self._clock = clock
         self._database = database
         self._writer = writer
-        self._visitor = Visitor(client, clock, make_policy(settings))
+        policy = make_policy(settings)
+        self._visitor = Visitor(client, clock, policy)
+        looks = settings.crawl.budget
+        allowed = policy.rules.manifest_watch.allowed
+        self._budget = None if looks is None else Budget(looks, allowed, database, clock)
         self._name = worker_name()
         self._claims: dict[str, Claim] = {}
         self._renewed_at = clock.now()
@@ -110,6 +115,13 @@ class Crew:
         elif gone and withdraw:
             _log.warning("origins.none_in_settings", kept=len(gone))
         await self._reconsider_leads()
+        if self._budget is not None:
+            self._visitor.use_price(await self._budget.recall())
+
+    async def adjust_price(self) -> None:
+        """Keep to the visit budget; to be called once a minute."""
+        if self._budget is not None:
+            self._visitor.use_price(await self._budget.adjust())
 
     async def remove_origins(self, names: Sequence[str]) -> int:
         """Take origins off the allowlist and their entries out of the index; gives the number of changes."""

@@ -116,6 +116,8 @@ class DocumentState:
     fresh_until: datetime | None = None
     next_fetch_at: datetime | None = None
     interval: timedelta | None = None
+    rate_a: float | None = None
+    rate_b: float | None = None
     failures: int = 0
     failing_since: datetime | None = None
     absences: int = 0

@@ -1,11 +1,15 @@
 """When a document is fetched next. Pure; randomness comes in as a number between 0 and 1.
 
-Intervals grow while nothing changes and shrink when something does, between the floor and the ceiling that apply; a
-stated freshness is a floor, never an estimate. Absent documents are asked less and less.
+A document is looked at when a look is worth the price of looks, between the floor and the ceiling that apply; a stated
+freshness is a floor, never an estimate. Where no budget makes a price, one is made of the ceiling, and intervals also
+grow while nothing changes and shrink when something does. Absent documents are asked less and less.
 """
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from crawler.policy.change_rate import Belief
+from crawler.policy.price import adjust, age_worth, worth
 
 GROWTH = 1.5
 SHRINK = 0.5
@@ -13,6 +17,11 @@ JITTER = 0.1
 _ABSENT_FIRST = timedelta(hours=1)
 _GONE_FIRST = timedelta(hours=24)
 FAILED_FIRST = timedelta(minutes=5)
+# What listings come from is worth the most, then what they point to.
+LISTING, CARD, OTHER = 4.0, 2.0, 1.0
+_SETTLED_AFTER = 2
+_CALM = 365.0
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +35,48 @@ class Range:
         return max(self.floor, min(interval, self.ceiling))
 
 
-def interval_after_success(last: timedelta | None, *, changed: bool, first: timedelta, allowed: Range) -> timedelta:
-    """Adapt the interval after a successful look."""
-    if last is None:
-        return allowed.clamp(first)
-    return allowed.clamp(last * (SHRINK if changed else GROWTH))
+def price_without_budget(allowed: Range) -> float:
+    """Make a price at which what listings come from settles at the ceiling when nothing changes for a while."""
+    ceiling = allowed.ceiling / _DAY
+    return worth(Belief().after_unchanged(_SETTLED_AFTER * ceiling), ceiling, LISTING)
+
+
+def price_range(allowed: Range) -> tuple[float, float]:
+    """Give the prices at which every document is at its floor, and every one at its ceiling."""
+    calm = Belief().after_unchanged(_CALM)
+    return worth(calm, allowed.floor / _DAY, OTHER), LISTING * allowed.ceiling / _DAY
+
+
+def price_within_budget(price: float, due: float, affordable: float, documents: int, *, allowed: Range) -> float:
+    """Adjust the price to how many looks fall due in a while and how many are affordable in it."""
+    lowest, highest = price_range(allowed)
+    return max(lowest, min(adjust(price, due, affordable, documents), highest))
+
+
+def price_paid(interval: timedelta, belief: Belief, weight: float) -> float:
+    """Give the price from which an interval within its bounds was made."""
+    return worth(belief, interval / _DAY, weight)
+
+
+def interval_after_success(
+    last: timedelta | None,
+    belief: Belief,
+    *,
+    changed: bool,
+    first: timedelta,
+    allowed: Range,
+    price: float | None,
+    weight: float,
+) -> timedelta:
+    """Choose the interval after a successful look.
+
+    Without a budget nobody asks us to save, so a document is also watched closely at first and after a change.
+    """
+    worthwhile = age_worth(price_without_budget(allowed) if price is None else price, belief, weight)
+    wanted = timedelta(days=min(worthwhile, allowed.ceiling / _DAY))
+    if price is None:
+        wanted = min(wanted, first if last is None else last * (SHRINK if changed else GROWTH))
+    return allowed.clamp(wanted)
 
 
 def next_after_success(

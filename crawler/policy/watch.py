@@ -10,19 +10,24 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from crawler.policy.cadence import (
+    CARD,
     FAILED_FIRST,
+    LISTING,
+    OTHER,
     Range,
     interval_after_success,
     next_after_absence,
     next_after_failure,
     next_after_success,
 )
+from crawler.policy.change_rate import Belief
 from crawler.policy.freshness import (
     Validators,
     Verdict,
     conditional_headers,
     freshness,
     judge_not_modified,
+    parse_http_date,
     stored_headers,
     update_stored,
     validators_of,
@@ -33,6 +38,9 @@ from index.documents import DocumentKind, DocumentState, Observation, Outcome
 _INEFFECTIVE_AFTER = 3
 _DISTRUST = timedelta(days=7)
 _SOONEST_RETRY = timedelta(seconds=1)
+# A date of change that is as good as now is made for the answer.
+_JUST_NOW = timedelta(minutes=1)
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,20 @@ class WatchRules:
     unconditional_after: timedelta
     removal_sightings: int
     removal_period: timedelta
+    # What a look must be worth; None where no budget says so.
+    price: float | None = None
+
+
+def belief_of(state: DocumentState) -> Belief:
+    """Give what is believed about how often a document changes."""
+    return Belief() if state.rate_a is None or state.rate_b is None else Belief(state.rate_a, state.rate_b)
+
+
+def importance(kind: DocumentKind, entry_count: int) -> float:
+    """Weigh a document by what depends on it."""
+    if entry_count > 0:
+        return LISTING
+    return CARD if kind is DocumentKind.ARTIFACT else OTHER
 
 
 def conditions_for(state: DocumentState, rules: WatchRules, now: datetime, parser_version: str) -> Mapping[str, str]:
@@ -81,12 +103,14 @@ def judge_304(state: DocumentState, observation: Observation) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The identity of a body that was fetched and read."""
+    """The identity of a body that was fetched and read; `updated_at` is the latest time of change that it states."""
 
     digest: str
     content_digest: str | None
     length: int
     parser_version: str
+    entry_count: int | None = None
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +146,11 @@ def after_content(
     if tagged and ineffective == _INEFFECTIVE_AFTER:
         notes.append("revalidation_ineffective")
     headers = stored_headers(observation.headers)
+    belief = _after_comparison(state, observation, content, changed=changed)
+    count = state.entry_count if content.entry_count is None else content.entry_count
     after = replace(
         state,
-        **_success(state, observation, headers, rules, chance, changed=changed),
+        **_success(state, observation, headers, rules, chance, belief, count, changed=changed),
         digest=content.digest,
         content_digest=content.content_digest,
         length=content.length,
@@ -142,14 +168,38 @@ def after_content(
 def after_not_modified(state: DocumentState, observation: Observation, rules: WatchRules, chance: float) -> Step:
     """Remember a confirming 304: it is an observation, and it may refresh the stored fields."""
     headers = update_stored(state.headers, observation.headers)
+    belief = belief_of(state)
+    if state.confirmed_at is not None:
+        belief = belief.after_unchanged((observation.response_at - state.confirmed_at) / _DAY)
     after = replace(
         state,
-        **_success(state, observation, headers, rules, chance, changed=False),
+        **_success(state, observation, headers, rules, chance, belief, state.entry_count, changed=False),
         not_modified_streak=state.not_modified_streak + 1,
         # What the date alone achieved says nothing for the tag.
         ineffective_streak=0 if "If-None-Match" in observation.conditions else state.ineffective_streak,
     )
     return Step(after)
+
+
+def _after_comparison(state: DocumentState, observation: Observation, content: Content, *, changed: bool) -> Belief:
+    """Learn from a body that was compared with the one before; another parser's reading cannot be."""
+    belief = belief_of(state)
+    if state.confirmed_at is None:
+        return belief
+    gap = (observation.response_at - state.confirmed_at) / _DAY
+    if not changed:
+        return belief.after_unchanged(gap)
+    if state.parser_version != content.parser_version:
+        return belief
+    return belief.after_changed(gap, _age_of_change(state.confirmed_at, observation, content))
+
+
+def _age_of_change(confirmed_at: datetime, observation: Observation, content: Content) -> float | None:
+    """Give the age of the last change where the publisher states a time for it that can be true."""
+    now = observation.response_at
+    stated = (content.updated_at, parse_http_date(observation.headers.get("last-modified")))
+    ages = [now - at for at in stated if at is not None and confirmed_at < at <= now - _JUST_NOW]
+    return min(ages) / _DAY if ages else None
 
 
 def _success(
@@ -158,6 +208,8 @@ def _success(
     headers: dict[str, str],
     rules: WatchRules,
     chance: float,
+    belief: Belief,
+    entry_count: int,
     *,
     changed: bool,
 ) -> dict[str, Any]:
@@ -172,7 +224,13 @@ def _success(
     )
     fresh_until = fresh.fresh_until(now)
     interval = interval_after_success(
-        state.interval, changed=changed, first=rules.default_freshness, allowed=rules.allowed
+        state.interval,
+        belief,
+        changed=changed,
+        first=rules.default_freshness,
+        allowed=rules.allowed,
+        price=rules.price,
+        weight=importance(state.kind, entry_count),
     )
     # robots.txt has no schedule of its own; it is looked at before each visit once it is stale.
     scheduled = state.kind is not DocumentKind.ROBOTS
@@ -183,6 +241,8 @@ def _success(
         "confirmed_at": now,
         "fresh_until": fresh_until,
         "interval": interval,
+        "rate_a": belief.changes,
+        "rate_b": belief.days,
         "next_fetch_at": next_fetch_at if scheduled else None,
         "failures": 0,
         "failing_since": None,

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, or_, select, update
 
-from index.documents import DocumentState
+from index.documents import DocumentKind, DocumentState
 from index.store.artifacts import hand_over_artifacts
 from index.store.documents import load_states, origin_id, read_again, soonest
 from index.store.engines import chunks, upsert_rows
 from index.store.entries import take_away
 from index.store.tables import documents, listings, origins, storable_json
+
+_ROBOTS_LIFE = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +273,40 @@ def next_due_at(connection: Connection) -> datetime | None:
         select(func.min(origins.c.next_visit_at)).where(origins.c.active)
     ).scalar_one()
     return found
+
+
+def looks_ahead(connection: Connection, after: datetime, until: datetime) -> tuple[int, int]:
+    """Count the looks that fall due in a time, and the documents there are.
+
+    What is overdue does not count: an origin that wants long pauses would have all others wait for it.
+    """
+
+    def within(at: ColumnElement[datetime], before: timedelta = timedelta(0)) -> ColumnElement[bool]:
+        return (at > after - before) & (at <= until - before)
+
+    # robots.txt has no schedule: it is asked for when its copy is stale, or what is known of it is a day old.
+    unstated = documents.c.fresh_until.is_(None) & within(documents.c.attempted_at, _ROBOTS_LIFE)
+    stale = (documents.c.kind == DocumentKind.ROBOTS) & or_(within(documents.c.fresh_until), unstated)
+    due = or_(within(documents.c.next_fetch_at), stale)
+    counted = (
+        select(func.count())
+        .select_from(documents.join(origins, origins.c.id == documents.c.origin_id))
+        .where(due, documents.c.watched, origins.c.active)
+    )
+    total = connection.execute(select(func.count()).select_from(documents)).scalar_one()
+    return connection.execute(counted).scalar_one(), total
+
+
+def latest_intervals(connection: Connection, limit: int = 200) -> list[Row[Any]]:
+    """Give the intervals that were chosen last, with what they were chosen by."""
+    columns = ("kind", "entry_count", "interval_s", "rate_a", "rate_b")
+    query: Select[Any] = (
+        select(*(documents.c[name] for name in columns))
+        .where(documents.c.rate_a.is_not(None), documents.c.interval_s.is_not(None), documents.c.watched)
+        .order_by(documents.c.confirmed_at.desc())
+        .limit(limit)
+    )
+    return list(connection.execute(query))
 
 
 def list_origins(connection: Connection) -> Sequence[Row[Any]]:

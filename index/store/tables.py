@@ -187,6 +187,9 @@ documents = Table(
     Column("fresh_until", UtcDateTime),
     Column("next_fetch_at", UtcDateTime),
     Column("interval_s", Float),
+    # What is believed of its changes: so many in so many days.
+    Column("rate_a", Float),
+    Column("rate_b", Float),
     Column("failures", Integer, nullable=False),
     Column("failing_since", UtcDateTime),
     Column("absences", Integer, nullable=False),

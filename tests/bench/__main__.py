@@ -1,11 +1,12 @@
-"""`make bench`: what Ardvark costs, as ratios against something bare that is measured in the same run."""
+"""`make bench`: what Ardvark costs and what its visits bring, as ratios against something measured in the same run."""
 
 import sys
 
 from tests.bench.crawl import bench_crawl
+from tests.bench.freshness import bench_freshness
 from tests.bench.search import bench_search
 
-_BENCHES = {"crawl": bench_crawl, "search": bench_search}
+_BENCHES = {"crawl": bench_crawl, "search": bench_search, "freshness": bench_freshness}
 
 
 def main() -> None:

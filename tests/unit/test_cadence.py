@@ -7,22 +7,46 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crawler.policy.cadence import (
+    CARD,
+    LISTING,
+    OTHER,
     Range,
     interval_after_success,
     next_after_absence,
     next_after_failure,
     next_after_success,
+    price_paid,
+    price_range,
+    price_within_budget,
+    price_without_budget,
 )
+from crawler.policy.change_rate import Belief
 from crawler.policy.politeness import Pause, pause_between_requests
 
 NOW = datetime(2026, 5, 5, 12, 0, tzinfo=UTC)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 RANGE = Range(5 * MINUTE, DAY)
 chances = st.floats(0, 1)
+CALM = Belief(0.5, 60)
+beliefs = st.builds(Belief, st.floats(0.5, 5000), st.floats(2, 400))
+
+
+def interval(
+    belief: Belief,
+    price: float | None = None,
+    last: timedelta | None = None,
+    *,
+    changed: bool = False,
+    weight: float = LISTING,
+    allowed: Range = RANGE,
+) -> timedelta:
+    return interval_after_success(
+        last, belief, changed=changed, first=HOUR, allowed=allowed, price=price, weight=weight
+    )
 
 
 @pytest.mark.parametrize(
-    ("last", "changed", "interval"),
+    ("last", "changed", "expected"),
     [
         (None, False, HOUR),
         (None, True, HOUR),
@@ -33,10 +57,66 @@ chances = st.floats(0, 1)
         (6 * MINUTE, True, 5 * MINUTE),
     ],
 )
-def test_an_interval_grows_while_nothing_changes_and_shrinks_when_something_does(
-    last: timedelta | None, changed: bool, interval: timedelta
+def test_without_a_budget_an_interval_grows_while_nothing_changes_and_shrinks_when_something_does(
+    last: timedelta | None, changed: bool, expected: timedelta
 ) -> None:
-    assert interval_after_success(last, changed=changed, first=HOUR, allowed=RANGE) == interval
+    assert interval(CALM, None, last, changed=changed) == expected
+
+
+def test_without_a_budget_what_is_known_to_change_often_never_waits_for_long() -> None:
+    waits = [interval(Belief(rate * 30, 30), None, DAY) for rate in (0.01, 0.5, 1, 4, 24)]
+    assert waits[0] == DAY
+    assert waits == sorted(waits, reverse=True)
+    assert waits[2] < 10 * HOUR
+    assert waits[4] < 3 * HOUR
+
+
+@pytest.mark.parametrize("ceiling", [HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY])
+def test_without_a_budget_what_never_changes_comes_to_any_ceiling(ceiling: timedelta) -> None:
+    allowed, belief, last = Range(5 * MINUTE, ceiling), Belief(), None
+    for _ in range(40):
+        last = interval(belief, None, last, allowed=allowed)
+        belief = belief.after_unchanged(last / DAY)
+    assert last == ceiling
+
+
+def test_with_a_budget_the_price_alone_decides_and_importance_with_it() -> None:
+    price = price_without_budget(RANGE) / 10
+    belief = Belief(10, 20)
+    looks = [interval(belief, price, last, changed=changed) for last in (None, HOUR, DAY) for changed in (True, False)]
+    assert len(set(looks)) == 1
+    by_importance = [interval(belief, price, weight=weight) for weight in (LISTING, CARD, OTHER)]
+    assert by_importance == sorted(set(by_importance))
+
+
+@given(beliefs, st.floats(0, 1e12), st.one_of(st.none(), st.timedeltas(timedelta(0), 400 * DAY)), st.booleans())
+def test_no_price_and_no_belief_lead_past_the_bounds(
+    belief: Belief, price: float, last: timedelta | None, changed: bool
+) -> None:
+    assert RANGE.floor <= interval(belief, price, last, changed=changed) <= RANGE.ceiling
+    assert RANGE.floor <= interval(belief, None, last, changed=changed) <= RANGE.ceiling
+
+
+@given(beliefs, st.floats(1e-6, 10))
+def test_the_price_of_an_interval_can_be_told_from_it(belief: Belief, price: float) -> None:
+    wide = Range(timedelta(0), 10_000 * DAY)
+    waited = interval(belief, price, allowed=wide)
+    if HOUR < waited < wide.ceiling:
+        assert price_paid(waited, belief, LISTING) == pytest.approx(price, rel=1e-5)
+
+
+def test_the_price_moves_with_what_falls_due_and_ends_at_the_bounds() -> None:
+    price = price_without_budget(RANGE)
+    lowest, highest = price_range(RANGE)
+    assert lowest < price < highest
+    dear = cheap = price
+    for _ in range(10_000):
+        dear = price_within_budget(dear, 50, 10, 100, allowed=RANGE)
+        cheap = price_within_budget(cheap, 0, 10, 100, allowed=RANGE)
+    assert (dear, cheap) == (highest, lowest)
+    assert interval(Belief(400, 20), dear) == RANGE.ceiling
+    assert interval(CALM, cheap, weight=OTHER) == RANGE.floor
+    assert price_within_budget(price, 10, 10, 100, allowed=RANGE) == price
 
 
 @pytest.mark.parametrize(

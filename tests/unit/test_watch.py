@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from crawler.policy.cadence import Range
+from crawler.policy.change_rate import Belief
 from crawler.policy.freshness import Verdict
 from crawler.policy.watch import (
     Content,
@@ -17,6 +18,7 @@ from crawler.policy.watch import (
     after_content,
     after_failure,
     after_not_modified,
+    belief_of,
     conditions_for,
     judge_304,
 )
@@ -230,6 +232,75 @@ def test_FR39_without_validators_the_digest_decides_and_the_interval_grows_to_it
         assert (step.changed, step.notes) == (cycle == 0, ())
         state, at = step.state, step.state.next_fetch_at or at
     assert state.interval == RULES.allowed.ceiling
+
+
+# --- how often it changes ---------------------------------------------------------------------------------------------
+
+
+def test_the_first_body_shows_nothing_of_the_changes() -> None:
+    assert belief_of(NEW) == belief_of(HELD) == Belief()
+
+
+def test_H12_a_304_and_the_same_content_are_both_looks_without_a_change() -> None:
+    later = NOW + 2 * DAY
+    by_status = confirmed(HELD, later)
+    by_digest = fetched(HELD, "one", {"etag": '"2"'}, later).state
+    assert belief_of(by_status) == belief_of(by_digest) == Belief().after_unchanged(2)
+
+
+def test_a_change_counts_with_the_time_that_the_publisher_states_for_it() -> None:
+    later = NOW + 2 * DAY
+    unknown = fetched(HELD, "two", {}, later).state
+    assert belief_of(unknown) == Belief().after_changed(2)
+    dated = fetched(HELD, "two", {"last-modified": http_date(later - 6 * HOUR)}, later).state
+    assert belief_of(dated).rate == pytest.approx(Belief().after_changed(2, 0.25).rate)
+    content = replace(body("two"), updated_at=later - 12 * HOUR)
+    stated = after_content(HELD, saw(Outcome.FETCHED, later, status=200), content, RULES, 0.5).state
+    assert belief_of(stated) == Belief().after_changed(2, 0.5)
+
+
+@pytest.mark.parametrize(
+    "modified",
+    [NOW - DAY, NOW, NOW + 2 * DAY - timedelta(seconds=5), NOW + 3 * DAY],
+    ids=["before the last look", "at the last look", "made for the answer", "in the future"],
+)
+def test_a_time_of_change_that_cannot_be_true_does_not_count(modified: datetime) -> None:
+    state = fetched(HELD, "two", {"last-modified": http_date(modified)}, NOW + 2 * DAY).state
+    assert belief_of(state) == Belief().after_changed(2)
+
+
+def test_what_another_parser_reads_differently_is_no_change_of_the_document() -> None:
+    older = replace(HELD, parser_version="ard-0")
+    assert belief_of(fetched(older, "two", {}, NOW + DAY).state) == Belief()
+
+
+def test_outages_and_absences_show_nothing_and_the_next_success_compares_over_all_of_it() -> None:
+    state = HELD
+    for day in range(1, 20):
+        state = failed(state, NOW + day * DAY, Outcome.UNREACHABLE)
+        state = absent(state, NOW + day * DAY + HOUR).state
+        assert belief_of(state) == belief_of(HELD)
+    assert belief_of(confirmed(state, NOW + 20 * DAY)) == Belief().after_unchanged(20)
+
+
+def test_within_a_budget_documents_that_listings_come_from_are_looked_at_first() -> None:
+    rules = replace(RULES, price=0.01)
+    observation = saw(Outcome.FETCHED, status=200, headers={"cache-control": "max-age=0"})
+    state = replace(NEW, confirmed_at=NOW - DAY)
+    card = replace(state, kind=DocumentKind.ARTIFACT)
+    waits = [
+        after_content(seen, observation, replace(body("one"), entry_count=count), rules, 0.5).state.interval
+        for seen, count in ((state, 3), (card, 0), (state, 0))
+    ]
+    assert None not in waits
+    assert waits == sorted(set(waits), key=lambda wait: wait or DAY)
+
+
+@pytest.mark.parametrize(("stated", "wait"), [("max-age=43200", 12 * HOUR), ("max-age=31536000", DAY)])
+def test_H17_no_price_makes_a_look_come_before_the_stated_freshness_ends(stated: str, wait: timedelta) -> None:
+    observation = saw(Outcome.FETCHED, status=200, headers={"cache-control": stated})
+    state = after_content(NEW, observation, body("one"), replace(RULES, price=1e-9), 0.5).state
+    assert (state.interval, state.next_fetch_at) == (RULES.allowed.floor, NOW + wait)
 
 
 # --- a 304 ------------------------------------------------------------------------------------------------------------
