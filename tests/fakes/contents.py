@@ -1,23 +1,28 @@
 """What a database holds, told so that two of them can be compared, whatever numbers and times they gave."""
 
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, Select, case, func, select
 
-from index.store.changes import Change
+from index.store.changes import Change, read_changes
 from index.store.search import entry_count
 from index.store.tables import (
+    artifacts,
     attribute_listings,
     attributes,
     changes,
     documents,
+    drifts,
     entries,
     facts,
     listing_bodies,
     listing_words,
     listings,
+    origins,
+    pending,
     postings,
     words,
 )
@@ -94,36 +99,107 @@ def index_of(connection: Connection) -> dict[str, Any]:
     }
 
 
+def check_sound(connection: Connection) -> None:
+    """Check what must hold at any moment: one state of everything, and a feed that leads to it without a gap."""
+    if connection.dialect.name == "postgresql":
+        # What a killed process had sent may still be committed while we read.
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    recount(connection)
+    feed = read_changes(connection, 0, 1_000_000)
+    assert [change.cursor for change in feed] == list(range(1, len(feed) + 1))
+    assert replay(feed) == listed_digests(connection)
+    rows = connection.execute(select(drifts).where(drifts.c.closed_at.is_(None))).all()
+    assert max(Counter(row.name for row in rows).values(), default=1) == 1, "no drift is there twice"
+    assert replay_drifts(feed) == Counter((row.code, row.identifier or "", row.live_url) for row in rows)
+
+
+def replay_drifts(feed: Sequence[Change]) -> Counter[tuple[str, str, str]]:
+    """Count what is open after a feed, by code, identifier and live side."""
+    open_now: Counter[tuple[str, str, str]] = Counter()
+    for change in feed:
+        if change.kind.startswith("drift."):
+            name = (change.reason.partition(",")[0], change.identifier, change.url or "")
+            open_now[name] += 1 if change.kind == "drift.opened" else -1
+            assert open_now[name] >= 0, name
+    return +open_now
+
+
+def unsettled(connection: Connection) -> dict[str, int]:
+    """Count what a crash may leave behind and the next visit must take up."""
+    claimed = select(func.count()).select_from(origins).where(origins.c.claimed_by.is_not(None))
+    never = select(func.count()).select_from(origins).where(origins.c.active, origins.c.last_visit_at.is_(None))
+    waiting = select(func.count()).select_from(pending)
+    return {
+        name: connection.execute(query).scalar_one()
+        for name, query in (("claimed", claimed), ("never visited", never), ("pending", waiting))
+    }
+
+
+_OF_DOCUMENTS = select(
+    documents.c.url,
+    documents.c.kind,
+    # Looked at once or twice, it is there.
+    case((documents.c.outcome == "not_modified", "fetched"), else_=documents.c.outcome),
+    documents.c.applied_digest,
+    documents.c.held,
+    documents.c.entry_count,
+    documents.c.mechanism,
+)
+_OF_ENTRIES = select(
+    documents.c.url,
+    entries.c.pointer,
+    entries.c.key,
+    entries.c.standing,
+    entries.c.state,
+    entries.c.artifact_decision,
+    entries.c.raw,
+).join(documents, documents.c.id == entries.c.document_id)
+_OF_LISTINGS = select(
+    listings.c.identifier, documents.c.url, listings.c.sources, listings.c.removed_at.is_(None)
+).outerjoin(documents, documents.c.id == listings.c.document_id)
+_OF_CARDS = select(
+    documents.c.url,
+    artifacts.c.inline,
+    artifacts.c.kind,
+    artifacts.c.shape,
+    artifacts.c.digest,
+    artifacts.c.content_digest,
+).join(documents, documents.c.id == artifacts.c.document_id)
+_OF_DRIFTS = select(drifts.c.code, drifts.c.identifier, drifts.c.pointer, drifts.c.catalog_url, drifts.c.live_url)
+
+
 def contents_of(connection: Connection) -> dict[str, Any]:
     """Everything that a crawl left, but for times, numbers and the log of fetches."""
-    of_documents = select(
-        documents.c.url,
-        documents.c.kind,
-        # Looked at once or twice, it is there.
-        case((documents.c.outcome == "not_modified", "fetched"), else_=documents.c.outcome),
-        documents.c.digest,
-        documents.c.applied_digest,
-        documents.c.held,
-        documents.c.watched,
-        documents.c.entry_count,
-        documents.c.mechanism,
-    )
-    of_entries = select(
-        documents.c.url, entries.c.pointer, entries.c.key, entries.c.standing, entries.c.state, entries.c.raw
-    ).join(documents, documents.c.id == entries.c.document_id)
-    of_listings = select(
-        listings.c.identifier, documents.c.url, listings.c.sources, listings.c.removed_at.is_(None)
-    ).outerjoin(documents, documents.c.id == listings.c.document_id)
-    of_changes = select(changes.c.kind, changes.c.identifier, changes.c.old_digest, changes.c.new_digest)
     return {
         **index_of(connection),
-        **{
-            name: sorted((tuple(row) for row in connection.execute(query)), key=repr)
-            for name, query in (
-                ("documents", of_documents),
-                ("entries", of_entries),
-                ("listings", of_listings),
-                ("changes", of_changes),
-            )
-        },
+        **_rows(
+            connection,
+            documents=_OF_DOCUMENTS.add_columns(documents.c.digest, documents.c.watched),
+            entries=_OF_ENTRIES,
+            listings=_OF_LISTINGS,
+            cards=_OF_CARDS,
+            drifts=_OF_DRIFTS.add_columns(drifts.c.closed_at.is_(None)),
+            changes=select(changes.c.kind, changes.c.identifier, changes.c.old_digest, changes.c.new_digest),
+        ),
+    }
+
+
+def state_of(connection: Connection) -> dict[str, Any]:
+    """Everything that depends on what publishers say now, and not on what they said before."""
+    return {
+        **index_of(connection),
+        **_rows(
+            connection,
+            documents=_OF_DOCUMENTS.where(documents.c.watched),
+            entries=_OF_ENTRIES,
+            listings=_OF_LISTINGS.where(listings.c.removed_at.is_(None)),
+            cards=_OF_CARDS.where(documents.c.watched),
+            drifts=_OF_DRIFTS.where(drifts.c.closed_at.is_(None)),
+        ),
+    }
+
+
+def _rows(connection: Connection, **queries: Select[Any]) -> dict[str, Any]:
+    return {
+        name: sorted((tuple(row) for row in connection.execute(query)), key=repr) for name, query in queries.items()
     }

@@ -9,11 +9,7 @@ import json
 import os
 import random
 import signal
-import sqlite3
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,102 +17,17 @@ import pytest
 from aiohttp import web as server
 from sqlalchemy import Connection, select
 
-from index.store.changes import read_changes
-from index.store.database import Database
 from index.store.inspect import origin_row
 from index.store.tables import origins
-from tests.fakes.contents import contents_of, listed_digests, recount, replay
-from tests.fakes.web import FakeWeb, Seen, Site, entry
+from tests.fakes.contents import contents_of, listed_digests, unsettled
+from tests.fakes.operator import PATIENCE_S, Operator, Requests, operator_of
+from tests.fakes.web import FakeWeb, Site, entry
 
 pytestmark = pytest.mark.system
 
-ARDVARK = str(Path(sys.executable).with_name("ardvark"))
 ARD = "/.well-known/ard.json"
 PREDECESSOR = "/.well-known/ai-catalog.json"
 CATALOG = "application/ai-catalog+json"
-PATIENCE_S = 60
-
-
-class Requests(list[Seen]):
-    """The log of a fake web that tells when it has grown to a size."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._awaited: list[tuple[int, asyncio.Event]] = []
-
-    def append(self, seen: Seen) -> None:
-        super().append(seen)
-        for size, reached in self._awaited:
-            if len(self) >= size:
-                reached.set()
-
-    async def reach(self, size: int) -> None:
-        reached = asyncio.Event()
-        self._awaited.append((size, reached))
-        if len(self) < size:
-            await reached.wait()
-
-
-@dataclass
-class Operator:
-    """Somebody at a shell, with a settings file of their own."""
-
-    folder: Path
-    url: str
-    started: list[asyncio.subprocess.Process] = field(default_factory=list)
-
-    def configure(self, sites: list[Site], **sections: str) -> None:
-        network = 'allow_http = true\nallow_private = ["127.0.0.0/8"]\nhosts = { "*.example" = "127.0.0.1" }'
-        parts = {
-            "storage": f'url = "{self.url}"',
-            "network": network,
-            "politeness": 'min_delay = "0s"',
-            "logging": 'format = "json"',
-            "api": 'listen = "127.0.0.1:0"',
-            **sections,
-        }
-        text = "".join(f"[{name}]\n{lines}\n" for name, lines in parts.items())
-        text += "".join(f'[[origins]]\norigin = "{site.origin}"\n' for site in sites)
-        self.folder.mkdir(exist_ok=True)
-        (self.folder / "ardvark.toml").write_text(text)
-
-    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
-        process = await asyncio.create_subprocess_exec(
-            ARDVARK,
-            *arguments,
-            cwd=self.folder,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        self.started.append(process)
-        return process
-
-    async def crawl(self) -> dict[str, Any]:
-        """Crawl to the end and give the summary."""
-        process = await self.start("crawl", "--json")
-        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-        assert process.returncode == 0, err.decode()
-        summary: dict[str, Any] = json.loads(out)
-        return summary
-
-    async def read(self, work: Callable[..., Any], *arguments: Any) -> Any:
-        async with Database(self.url) as database:
-            return await database.read(work, *arguments)
-
-    async def end(self) -> None:
-        for process in self.started:
-            if process.returncode is None:
-                process.kill()
-            await process.communicate()
-
-
-@asynccontextmanager
-async def operator_of(folder: Path, url: str) -> AsyncIterator[Operator]:
-    operator = Operator(folder, url)
-    try:
-        yield operator
-    finally:
-        await operator.end()
 
 
 # --- a crawl ----------------------------------------------------------------------------------------------------------
@@ -146,16 +57,8 @@ def publish(web: FakeWeb, edition: int) -> list[Site]:
 
 async def contents(operator: Operator) -> dict[str, Any]:
     """Check what must hold in any case, and give the rest to be compared."""
-    await operator.read(recount)
-    feed = await operator.read(read_changes, 0, 100_000)
-    assert [change.cursor for change in feed] == list(range(1, len(feed) + 1))
-    assert replay(feed) == await operator.read(listed_digests)
-    claimed = await operator.read(lambda c: c.execute(select(origins.c.claimed_by)).scalars().all())
-    assert set(claimed) == {None}
-    if operator.url.startswith("sqlite"):
-        with closing(sqlite3.connect(operator.url.partition(":///")[2])) as connection:
-            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    await operator.check()
+    assert await operator.read(unsettled) == {"claimed": 0, "never visited": 0, "pending": 0}
     found: dict[str, Any] = await operator.read(contents_of)
     return found
 
