@@ -66,8 +66,13 @@ async def test_fr_01_both_paths_are_merged_and_the_newer_one_wins(web: FakeWeb, 
         assert json.loads(await crawl.entry(ECHO) or "")["description"] == "new"
         assert await states_of(crawl, ECHO) == [(ARD, "listed"), (PREDECESSOR, "conflict")]
         assert await states_of(crawl, WEATHER) == [(PREDECESSOR, "listed")]
-        added = [(change.kind, change.identifier) for change in await crawl.changes()]
-        assert sorted(added) == [("entry.added", ECHO), ("entry.added", WEATHER)]
+        told = [(change.kind, change.identifier) for change in await crawl.changes()]
+        assert sorted(told) == [
+            ("drift.opened", ECHO),
+            ("drift.opened", WEATHER),
+            ("entry.added", ECHO),
+            ("entry.added", WEATHER),
+        ]
 
 
 async def test_fr_01_the_same_entry_on_both_paths_is_no_conflict(web: FakeWeb, crawl_sqlite: OpenCrawl) -> None:
@@ -98,6 +103,8 @@ async def test_fr_01_the_newer_path_takes_over_when_it_appears_and_gives_way_whe
         assert kinds == [
             ("entry.added", ()),
             ("entry.changed", ("/description",)),
+            ("drift.opened", ("/description",)),
+            ("drift.closed", ("/description",)),
             ("entry.changed", ("/description",)),
         ]
 
