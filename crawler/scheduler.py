@@ -83,4 +83,4 @@ class Bells:
         for job in self._scheduler.get_jobs():
             job.modify(next_run_time=now)
         if self._leap is not None:
-            self._add(self._leap, None)
+            self._add(self._leap, None, next_run_time=now)

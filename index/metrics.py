@@ -117,7 +117,7 @@ STORED = (
     StoredGauge("ardvark_open_lag_median_seconds", "Median time for which copies go on showing an old value."),
     StoredGauge("ardvark_snapshots", "Stored bodies."),
     StoredGauge("ardvark_snapshots_bytes", "Size of the stored bodies, compressed."),
-    StoredGauge("ardvark_database_size_bytes", "Size of the database; with SQLite, of its file."),
+    StoredGauge("ardvark_database_size_bytes", "Size of the database; of an embedded one, of its file."),
     StoredGauge("ardvark_last_cursor", "Cursor of the newest event of the change feed."),
 )
 

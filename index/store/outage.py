@@ -22,7 +22,7 @@ from index import metrics
 _log = structlog.get_logger("ardvark.store")
 _LONGEST_DETAIL = 200
 _FIRST_PAUSE_S = 0.1
-_LONGEST_PAUSE_S = 10.0
+_LONGEST_PAUSE_S = 5.0
 _READING, _WRITING = "reading", "writing"
 
 _LOCKED = "locked by another process"
@@ -106,10 +106,11 @@ class Outage:
         return _WRITING in self._failing
 
     def failed(self, fault: StoreUnavailable, *, writing: bool) -> None:
-        """Take note of a call that failed."""
+        """Take note of a call that failed; the newest reason is the one to show."""
         self._failing.add(_WRITING if writing else _READING)
-        if self.trouble is None:
-            self.trouble = Trouble(fault.reason, datetime.now(UTC))
+        before, now = self.trouble, datetime.now(UTC)
+        self.trouble = Trouble(fault.reason, now if before is None else before.since)
+        if before is None:
             self._began = time.monotonic()
             self._over.clear()
             metrics.STORE_AVAILABLE.set(0)
