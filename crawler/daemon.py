@@ -7,8 +7,9 @@ what was begun becomes due again.
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 
 import structlog
@@ -27,11 +28,24 @@ _SCOPE_EVERY = timedelta(seconds=15)
 _LAST_PATIENCE_S = 5.0
 
 
-class Daemon:
-    """Claims due origins and visits them until it is told to stop."""
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """Further work of a process, done at the start and at an interval."""
 
-    def __init__(self, settings: Settings, clock: Clock, crew: Crew) -> None:
+    name: str
+    bell: Bell
+    every: timedelta
+
+
+class Daemon:
+    """Claims due origins and visits them until it is told to stop; without `claims` it only does what is given."""
+
+    def __init__(
+        self, settings: Settings, clock: Clock, crew: Crew, *, claims: bool = True, further: Sequence[Duty] = ()
+    ) -> None:
         self._settings = settings
+        self._claims = claims
+        self._further = further
         self._clock = clock
         self._crew = crew
         self._running: set[asyncio.Task[None]] = set()
@@ -41,7 +55,10 @@ class Daemon:
     async def run(self) -> None:
         """Run until the first signal, and to the end of the visits under way or the second signal."""
         bells = Bells(self._clock)
-        bells.add("due", self._fill, _DUE_EVERY, first_at=self._clock.now())
+        if self._claims:
+            bells.add("due", self._fill, _DUE_EVERY, first_at=self._clock.now())
+        for duty in self._further:
+            bells.add(duty.name, _unless_outage(duty.bell), duty.every, first_at=self._clock.now())
         bells.add("scope", _unless_outage(self._crew.refresh_scope), _SCOPE_EVERY)
         if self._settings.crawl.budget is not None:
             bells.add("price", _unless_outage(self._crew.adjust_price), PERIOD)

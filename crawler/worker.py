@@ -64,7 +64,7 @@ def _started(pid: int) -> str:
         return "?"
 
 
-def _is_dead(worker: str) -> bool:
+def is_dead(worker: str) -> bool:
     """Tell whether a worker of this machine has ended; of other machines nothing is known."""
     host, _, rest = worker.partition(":")
     pid, _, rest = rest.partition(":")
@@ -93,16 +93,26 @@ class Crew:
         self._renewed_at = clock.now()
         self.scope: Scope = build_scope(settings)
 
+    @property
+    def name(self) -> str:
+        """The name that claims of this process carry."""
+        return self._name
+
     # --- the allowlist ------------------------------------------------------------------------------------------------
 
-    async def sync_origins(self, *, withdraw: bool = True) -> None:
-        """Bring the stored allowlist in line with the settings; with `withdraw`, what they lack leaves the index.
+    async def sync_origins(self, *, withdraw: bool = True, add: bool = True, replace: bool = True) -> None:
+        """Bring the stored allowlist in line with the settings: `add` what it lacks, `replace` options that differ.
 
-        Settings without any origin withdraw nothing: that is a missing file sooner than a wish to lose everything.
+        With `withdraw`, what the settings lack leaves the index. Settings without any origin withdraw nothing: that is
+        a missing file sooner than a wish to lose everything.
         """
         wanted = {entry.origin: origin_options(entry) for entry in self._settings.origins if not entry.is_pattern}
         stored = await self._database.read(managed_origins, "config")
-        changed = {origin: options for origin, options in wanted.items() if stored.get(origin) != options}
+        changed = {
+            origin: options
+            for origin, options in wanted.items()
+            if stored.get(origin) != options and (replace if origin in stored else add)
+        }
         if changed:
             await self._database.write(put_origins, "config", changed, self._clock.now())
         await self.refresh_scope()
@@ -158,7 +168,7 @@ class Crew:
 
     async def break_dead_claims(self) -> int:
         """Free what processes of this machine held that no longer live."""
-        dead = [name for name in await self._database.read(claiming_workers) if _is_dead(name)]
+        dead = [name for name in await self._database.read(claiming_workers) if is_dead(name)]
         return await self._database.write(break_claims, dead) if dead else 0
 
     @property

@@ -5,6 +5,7 @@ import click
 
 from config.errors import OperatorError
 from config.settings import Settings
+from crawler.allowlist import Role
 from crawler.commands.render import print_json, table
 from crawler.commands.session import Parts, crawling, run_async, settings_of
 from crawler.crawl import CrawlSummary, crawl_once
@@ -26,7 +27,7 @@ def crawl(context: click.Context, origins: tuple[str, ...], as_json: bool) -> No
 
 
 async def _crawl(settings: Settings, named: tuple[str, ...]) -> CrawlSummary:
-    async with crawling(settings, withdraw=True) as parts:
+    async with crawling(settings, Role.ONCE) as parts:
         wanted = await _wanted(parts, named)
         with _progress_bar(len(wanted)) as bar:
 

@@ -1,7 +1,17 @@
+from pathlib import Path
+
 import click
 
-from crawler.commands.session import run_async, settings_of
+from config.errors import OperatorError
+from crawler.clock import SystemClock
+from crawler.commands.render import print_json, table
+from crawler.commands.session import opened_database, run_async, settings_of
+from crawler.upkeep import Pruned, Upkeep
+from index.store.backup import back_up
+from index.store.backup import restore as put_back
 from index.store.database import Database
+
+_file = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 
 @click.group()
@@ -21,3 +31,57 @@ def upgrade(context: click.Context) -> None:
 
     before, after = run_async(work())
     click.echo(f"schema at {after}" if before == after else f"schema brought from {before or 'nothing'} to {after}")
+
+
+@db.command()
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def prune(context: click.Context, as_json: bool) -> None:
+    """Delete now what has outlived its time (`[retention]` in the settings); a running daemon does so by itself."""
+    settings = settings_of(context)
+
+    async def work() -> Pruned | None:
+        async with opened_database(settings) as database:
+            return await Upkeep(settings, SystemClock(), database).prune()
+
+    pruned = run_async(work())
+    if pruned is None:
+        raise OperatorError("another process is just pruning this database")
+    if as_json:
+        print_json(_pruned_json(pruned))
+        return
+    click.echo(table(("what", "deleted"), list(pruned.counts().items())))
+    click.echo(f"\nThe database has {pruned.size:,} bytes{', more than its limit' if pruned.over_limit else ''}.")
+
+
+def _pruned_json(pruned: Pruned) -> dict[str, object]:
+    oldest = pruned.oldest_fetch_at
+    return {
+        "deleted": pruned.counts(),
+        "size": pruned.size,
+        "overLimit": pruned.over_limit,
+        "oldestFetchAt": None if oldest is None else oldest.isoformat(),
+    }
+
+
+@db.command()
+@_file
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
+@click.pass_context
+def backup(context: click.Context, file: Path, overwrite: bool) -> None:
+    """Copy the database to FILE as it is at one moment, while a daemon may write to it (SQLite)."""
+    settings = settings_of(context)
+    size = back_up(settings.storage.url, file, overwrite=overwrite)
+    click.echo(f"{file}: {size:,} bytes, checked")
+
+
+@db.command()
+@_file
+@click.pass_context
+def restore(context: click.Context, file: Path) -> None:
+    """Put the backup FILE in the place of the database, which is kept beside it; no daemon may use it (SQLite)."""
+    settings = settings_of(context)
+    restored = put_back(settings.storage.url, file, SystemClock().now())
+    click.echo(f"restored, schema at {restored.revision}")
+    if restored.before is not None:
+        click.echo(f"what was there before: {restored.before}")

@@ -16,6 +16,7 @@ from config.loading import load_settings
 from config.logging import configure_logging
 from config.settings import Settings
 from config.units import parse_duration
+from crawler.allowlist import Role
 from crawler.commands.session import Parts, crawling, run_async
 from crawler.daemon import Daemon
 from crawler.demo.federation import PUBLISHERS, read_changes
@@ -116,7 +117,7 @@ async def _run(folder: Path, listen: str, port: int, pause_s: float, overrides: 
     async with FederationServer(port) as federation:
         settings = _settings(folder, listen, federation.port, overrides)
         configure_logging(settings.logging, quiet=True)
-        async with crawling(settings, withdraw=True) as parts, ApiServer(settings, parts.database):
+        async with crawling(settings, Role.ALL) as parts, ApiServer(settings, parts.database):
             setting = Setting(_command(), folder / SETTINGS_NAME, settings.base_url, federation.port)
             daemon = Daemon(settings, parts.clock, parts.crew)
             story = asyncio.create_task(_tell(parts, federation, setting, pause_s), name="story")

@@ -5,26 +5,49 @@ import sys
 import click
 
 from config.settings import Settings
+from crawler.allowlist import ANNOUNCE_EVERY, Role
 from crawler.commands.session import crawling, opened_database, run_async, settings_of
-from crawler.daemon import Daemon
+from crawler.daemon import Daemon, Duty
+from crawler.upkeep import EVERY as UPKEEP_EVERY
+from crawler.upkeep import Upkeep
 from index.api.app import ApiServer
 
 _listen = click.option("--listen", metavar="ADDRESS:PORT", help="Where the API listens; over `api.listen`.")
 
 
 @click.command()
+@click.option(
+    "--role",
+    type=click.Choice([role.value for role in Role if role is not Role.ONCE]),
+    default=Role.ALL.value,
+    show_default=True,
+    help="Crawl only, serve the API only, do the upkeep only, or all of it.",
+)
 @_listen
 @click.pass_context
-def run(context: click.Context, listen: str | None) -> None:
-    """Run the daemon: visit due origins and serve the API, until a signal."""
-    run_async(run_daemon(settings_of(context, quiet=False, api={"listen": listen})))
+def run(context: click.Context, role: str, listen: str | None) -> None:
+    """Run the daemon: visit due origins, serve the API and look after the database, until a signal.
+
+    Several processes on one PostgreSQL database may share these out: any number of crawlers and APIs, one scheduler.
+    """
+    settings = settings_of(context, quiet=False, api={"listen": listen})
+    run_async(_serve(settings) if role == Role.API else run_daemon(settings, Role(role)))
 
 
-async def run_daemon(settings: Settings) -> None:
-    """Run crawler and API in one process."""
-    async with crawling(settings, withdraw=True) as parts, ApiServer(settings, parts.database) as server:
-        _say_where(settings, server)
-        await Daemon(settings, parts.clock, parts.crew).run()
+async def run_daemon(settings: Settings, role: Role = Role.ALL) -> None:
+    """Run a crawler, a scheduler, or both with the API in one process."""
+    async with crawling(settings, role) as parts:
+        duties = [Duty("allowlist", parts.allowlist.ring, ANNOUNCE_EVERY)]
+        if role is not Role.CRAWLER:
+            upkeep = Upkeep(settings, parts.clock, parts.database)
+            duties.append(Duty("upkeep", upkeep.ring, UPKEEP_EVERY))
+        daemon = Daemon(settings, parts.clock, parts.crew, claims=role is not Role.SCHEDULER, further=duties)
+        if role is not Role.ALL:
+            await daemon.run()
+            return
+        async with ApiServer(settings, parts.database) as server:
+            _say_where(settings, server)
+            await daemon.run()
 
 
 @click.command()

@@ -11,6 +11,7 @@ import click
 from config.loading import load_settings
 from config.logging import configure_logging
 from config.settings import Settings
+from crawler.allowlist import Allowlist, Role
 from crawler.assembly import make_client
 from crawler.clock import Clock, SystemClock
 from crawler.fetch.client import FetchClient
@@ -66,13 +67,14 @@ class Parts:
     client: FetchClient
     writer: Writer
     crew: Crew
+    allowlist: Allowlist
 
 
 @asynccontextmanager
-async def crawling(settings: Settings, *, withdraw: bool = False) -> AsyncIterator[Parts]:
+async def crawling(settings: Settings, role: Role | None = None) -> AsyncIterator[Parts]:
     """Open all that a crawl needs, and close it in order.
 
-    With `withdraw`, origins that are no longer in the settings leave the index; commands that only look in leave them.
+    The role says what the process may do to the allowlist; commands that only look in have none.
     """
     clock = SystemClock()
     async with (
@@ -82,10 +84,10 @@ async def crawling(settings: Settings, *, withdraw: bool = False) -> AsyncIterat
     ):
         crew = Crew(settings, clock, client, database, writer)
         await crew.break_dead_claims()
-        await crew.sync_origins(withdraw=withdraw)
-        keeper = asyncio.create_task(crew.keep_claims(), name="keep claims")
-        try:
-            yield Parts(settings, clock, database, client, writer, crew)
-        finally:
-            keeper.cancel()
-            await asyncio.gather(keeper, return_exceptions=True)
+        async with Allowlist(settings, clock, database, crew, role) as allowlist:
+            keeper = asyncio.create_task(crew.keep_claims(), name="keep claims")
+            try:
+                yield Parts(settings, clock, database, client, writer, crew, allowlist)
+            finally:
+                keeper.cancel()
+                await asyncio.gather(keeper, return_exceptions=True)

@@ -274,14 +274,15 @@ def _postgres_engine(url: Any) -> AsyncEngine:
         raise OperatorError('PostgreSQL needs the extra: pip install "ardvark[postgres]"') from None
 
 
-def _config() -> Config:
+def migration_config() -> Config:
+    """Tell Alembic where the migrations are."""
     config = Config()
     config.set_main_option("script_location", str(files("index.store") / "migrations"))
     return config
 
 
 def _head() -> str | None:
-    return ScriptDirectory.from_config(_config()).get_current_head()
+    return ScriptDirectory.from_config(migration_config()).get_current_head()
 
 
 def _current_revision(connection: Connection) -> str | None:
@@ -294,7 +295,7 @@ def _upgrade(connection: Connection) -> tuple[str | None, str | None]:
             # Two processes that start at once must not create the tables twice.
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
         before = _current_revision(connection)
-        config = _config()
+        config = migration_config()
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
         return before, _current_revision(connection)

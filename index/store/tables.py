@@ -153,6 +153,17 @@ origins = Table(
     Index(None, "active", "next_visit_at"),
 )
 
+# Processes that crawl or look after the allowlist, with the digest of the origins that their settings name.
+processes = Table(
+    "processes",
+    metadata,
+    Column("name", String(128), primary_key=True),
+    Column("role", String(16), nullable=False),
+    Column("origins_digest", String(64), nullable=False),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+)
+
 documents = Table(
     "documents",
     metadata,
@@ -180,7 +191,7 @@ documents = Table(
     Column("headers", JsonText, nullable=False),
     Column("final_url", Text, nullable=False),
     Column("hops", JsonText, nullable=False),
-    Column("digest", String(64)),
+    Column("digest", String(64), index=True),
     Column("content_digest", String(64)),
     Column("length", Integer),
     Column("parser_version", String(32), nullable=False),
@@ -194,7 +205,7 @@ documents = Table(
     Column("failing_since", UtcDateTime),
     Column("absences", Integer, nullable=False),
     Column("absent_since", UtcDateTime),
-    Column("applied_digest", String(64)),
+    Column("applied_digest", String(64), index=True),
     Column("held", Boolean, nullable=False),
     Column("entry_count", Integer, nullable=False),
     # False once nothing points to it any more; it stays for its history.
@@ -257,6 +268,14 @@ snapshots = Table(
     Column("private", Boolean, nullable=False, server_default=text("false")),
 )
 
+# Bodies that nothing points to any more, and since when; they are pruned in that order.
+released = Table(
+    "released",
+    metadata,
+    Column("digest", String(64), primary_key=True),
+    Column("at", UtcDateTime, nullable=False, index=True),
+)
+
 entries = Table(
     "entries",
     metadata,
@@ -295,7 +314,7 @@ artifacts = Table(
     Column("shape", String(16), nullable=False),
     Column("normal", JsonText, nullable=False),
     Column("legacy", JsonText, nullable=False),
-    Column("digest", String(64), nullable=False),
+    Column("digest", String(64), nullable=False, index=True),
     Column("content_digest", String(64), nullable=False),
     Column("secret", Boolean, nullable=False),
     Column("problems", JsonText, nullable=False),
@@ -315,7 +334,7 @@ versions = Table(
     Column("subject", BigInteger, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("identifier", ByteString, index=True),
-    Column("digest", String(64), nullable=False),
+    Column("digest", String(64), nullable=False, index=True),
     Column("content", Text, nullable=False),
     Column("first_seen_at", UtcDateTime, nullable=False),
     Column("last_seen_at", UtcDateTime, nullable=False),
@@ -351,8 +370,8 @@ drifts = Table(
     Column("live_document", BigInteger, nullable=False, index=True),
     Column("catalog_url", Text, nullable=False),
     Column("live_url", Text, nullable=False),
-    Column("catalog_digest", String(64)),
-    Column("live_digest", String(64)),
+    Column("catalog_digest", String(64), index=True),
+    Column("live_digest", String(64), index=True),
     Column("opened_at", UtcDateTime, nullable=False),
     Column("confirmed_at", UtcDateTime, nullable=False),
     Column("closed_at", UtcDateTime, index=True),
