@@ -110,6 +110,7 @@ STORED = (
     StoredGauge("ardvark_due_origins", "Origins that are due and that nobody visits yet."),
     StoredGauge("ardvark_oldest_due_age_seconds", "How long the origin that is due longest has been due."),
     StoredGauge("ardvark_claims", "Origins that are claimed by some process."),
+    StoredGauge("ardvark_oldest_claim_age_seconds", "How long the oldest claim has been held."),
     StoredGauge("ardvark_origins", "Known origins by state.", "state"),
     StoredGauge("ardvark_listings", "Entries that search knows."),
     StoredGauge("ardvark_open_drift", "Open drifts by class.", "class"),

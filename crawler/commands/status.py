@@ -113,6 +113,7 @@ def status_json(found: Found) -> dict[str, Any]:
             {
                 "worker": holder.worker,
                 "claims": holder.claims,
+                "oldestAt": instant(holder.oldest_at),
                 "firstLeaseEndsAt": instant(holder.first_end_at),
                 "expired": holder.first_end_at <= found.at,
             }
@@ -202,8 +203,9 @@ def _claims(shown: Mapping[str, Any]) -> str:
         (
             item["worker"],
             item["claims"],
+            (item["oldestAt"] or "")[:19].replace("T", " "),
             item["firstLeaseEndsAt"][:19].replace("T", " ") + (" (ended)" if item["expired"] else ""),
         )
         for item in shown["claims"]
     ]
-    return table(("claims held by", "origins", "first lease ends"), rows)
+    return table(("claims held by", "origins", "since", "first lease ends"), rows)

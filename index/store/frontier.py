@@ -157,7 +157,7 @@ def claim_due(
     claimed = (
         update(origins)
         .where(origins.c.id.in_(ids))
-        .values(claimed_by=worker, claimed_until=until, fence=origins.c.fence + 1)
+        .values(claimed_by=worker, claimed_at=now, claimed_until=until, fence=origins.c.fence + 1)
         .returning(origins.c.origin, origins.c.managed_by, origins.c.options, origins.c.fence, origins.c.madp)
     )
     rows = connection.execute(claimed).all()

@@ -45,10 +45,11 @@ def backlog(connection: Connection, now: datetime) -> Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A worker with claims, and when the first of its leases ends."""
+    """A worker with claims, since when it holds the oldest, and when the first of its leases ends."""
 
     worker: str
     claims: int
+    oldest_at: datetime | None
     first_end_at: datetime
 
 
@@ -58,6 +59,7 @@ def holders(connection: Connection) -> list[Holder]:
         select(
             origins.c.claimed_by,
             func.count(),
+            func.min(origins.c.claimed_at),
             func.min(origins.c.claimed_until),
         )
         .where(origins.c.claimed_by.is_not(None))
@@ -141,6 +143,7 @@ def gauges(connection: Connection, now: datetime) -> dict[str, Sample]:
         "ardvark_due_origins": due.origins,
         "ardvark_oldest_due_age_seconds": _age(due.oldest_due_at, now),
         "ardvark_claims": sum(holder.claims for holder in held),
+        "ardvark_oldest_claim_age_seconds": max((_age(holder.oldest_at, now) for holder in held), default=0.0),
         "ardvark_origins": dict(origins_by_state(connection, now)),
         "ardvark_listings": entry_count(connection),
         "ardvark_open_drift": dict(open_drift(connection)),

@@ -140,6 +140,7 @@ origins = Table(
     Column("added_at", UtcDateTime, nullable=False),
     Column("next_visit_at", UtcDateTime),
     Column("claimed_by", String(128)),
+    Column("claimed_at", UtcDateTime),
     Column("claimed_until", UtcDateTime),
     Column("fence", BigInteger, nullable=False, server_default=text("0")),
     Column("last_visit_at", UtcDateTime),
