@@ -144,8 +144,12 @@ class Crew:
         added = await self._database.read(managed_origins, "operator")
         scope = build_scope(self._settings, (origin_rules(name, options) for name, options in added.items()))
         if scope != self.scope:
-            self.scope = scope
-            await self._reconsider_leads()
+            before, self.scope = self.scope, scope
+            try:
+                await self._reconsider_leads()
+            except StoreUnavailable:
+                self.scope = before  # so that the next time does it
+                raise
 
     async def _reconsider_leads(self) -> None:
         """Have documents read again that hold leads about which the allowlist now decides otherwise."""
