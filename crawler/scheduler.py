@@ -6,6 +6,7 @@ the rings it missed are one. Bells go by the clock of the machine, so they are s
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -53,7 +54,8 @@ class Bells:
         self._leap = bell
 
     def _add(self, bell: Bell, trigger: BaseTrigger | None, **options: Any) -> None:
-        self._scheduler.add_job(bell, trigger, coalesce=True, max_instances=1, misfire_grace_time=_GRACE_S, **options)
+        ring = _until_the_end(bell)
+        self._scheduler.add_job(ring, trigger, coalesce=True, max_instances=1, misfire_grace_time=_GRACE_S, **options)
 
     def __enter__(self) -> "Bells":
         self._scheduler.start()
@@ -84,3 +86,13 @@ class Bells:
             job.modify(next_run_time=now)
         if self._leap is not None:
             self._add(self._leap, None, next_run_time=now)
+
+
+def _until_the_end(bell: Bell) -> Bell:
+    """Let a bell that rings while the process ends be cut off, which is no fault to be logged."""
+
+    async def ring() -> None:
+        with suppress(asyncio.CancelledError):
+            await bell()
+
+    return ring
