@@ -76,7 +76,6 @@ STORE_AVAILABLE = Gauge(
     "1 while the database answers this process, 0 while work waits for it.",
     registry=REGISTRY,
 )
-STORE_AVAILABLE.set(1)
 
 # --- answering --------------------------------------------------------------------------------------------------------
 

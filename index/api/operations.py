@@ -45,7 +45,9 @@ async def show_metrics(request: web.Request) -> web.Response:
     Like health and readiness, they are for who runs the registry and lie outside the base URL that `/openapi.json`
     describes.
     """
-    body = metrics.exposition(await request.app[READINGS].latest())
+    stored = await request.app[READINGS].latest()
+    metrics.STORE_AVAILABLE.set(request.app[DATABASE].outage.trouble is None)
+    body = metrics.exposition(stored)
     headers = {"Content-Type": metrics.CONTENT_TYPE, "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
     return web.Response(body=body, headers=headers)
 

@@ -17,7 +17,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionLeft
 
 from config.errors import OperatorError
-from index import metrics
 
 _log = structlog.get_logger("ardvark.store")
 _LONGEST_DETAIL = 200
@@ -113,7 +112,6 @@ class Outage:
         if before is None:
             self._began = time.monotonic()
             self._over.clear()
-            metrics.STORE_AVAILABLE.set(0)
             _log.error("store.unavailable", reason=fault.reason, error=str(fault))
 
     def succeeded(self, *, writing: bool) -> None:
@@ -126,7 +124,6 @@ class Outage:
         if not self._failing:
             self.trouble = None
             self._over.set()
-            metrics.STORE_AVAILABLE.set(1)
             _log.info("store.available", seconds=round(time.monotonic() - self._began, 3))
 
     def pauses(self) -> "Pauses":

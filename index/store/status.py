@@ -104,7 +104,7 @@ class OpenLag:
 def open_lag(connection: Connection, now: datetime) -> OpenLag:
     """Measure from when the new value was first seen at its source."""
     lagging = (drifts.c.closed_at.is_(None), drifts.c.moved == "live")
-    half = select(func.count() / 2).where(*lagging).scalar_subquery()
+    half = select(func.count() // 2).where(*lagging).scalar_subquery()
     times = select(drifts.c.live_new_at).where(*lagging).order_by(drifts.c.live_new_at)
     middle = times.limit(1).offset(half).scalar_subquery()
     oldest = select(func.min(drifts.c.live_new_at)).where(*lagging).scalar_subquery()

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
@@ -12,7 +13,9 @@ from index.edits import ChangeClass
 from index.store.status import ORIGIN_STATES
 from index.store.tables import origins
 from tests.conftest import OpenCrawl
+from tests.fakes.cards import agent_card, agent_entry
 from tests.fakes.clock import FakeClock
+from tests.fakes.harness import ALL_SURFACES
 from tests.fakes.registry import Registry, serving
 from tests.fakes.web import FakeWeb, entry
 
@@ -55,7 +58,9 @@ async def test_everything_that_is_named_is_served_and_the_database_is_in_it(
         assert samples["ardvark_store_available"][()] == 1
 
 
-async def test_claims_and_open_lag_are_told(web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock) -> None:
+async def test_claims_are_told_with_the_age_of_the_oldest(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
     acme = web.site("acme")
     acme.manifest(entry("one"))
     async with serving(open_crawl, acme) as registry:
@@ -65,7 +70,33 @@ async def test_claims_and_open_lag_are_told(web: FakeWeb, open_crawl: OpenCrawl,
         assert samples["ardvark_claims"][()] == 1
         assert samples["ardvark_oldest_claim_age_seconds"][()] == 180
         assert samples["ardvark_due_origins"][()] == 0
-        assert samples["ardvark_open_lag_max_seconds"][()] == samples["ardvark_open_lag_median_seconds"][()] == 0
+
+
+async def test_open_drift_is_told_by_class_with_the_longest_and_the_median_lag(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    """Three cards move on, an hour after each other, and their catalog stays behind."""
+    acme = web.site("acme")
+    cards = [f"/card{number}.json" for number in range(3)]
+    acme.manifest(*(agent_entry(f"a{number}", path) for number, path in enumerate(cards)))
+    for path in cards:
+        acme.json(path, agent_card())
+    async with serving(open_crawl, {"origin": acme.origin, "surfaces": list(ALL_SURFACES)}) as registry:
+        moved_at = []
+        for path in cards:
+            clock.advance(hours=1)
+            acme.json(path, agent_card(version="1.1.0"))
+            await registry.crawl.run()
+            moved_at.append(clock.now())
+        clock.advance(hours=1)
+        samples = await scrape(registry)
+        assert samples["ardvark_open_drift"] == {
+            **{(str(kind),): 0 for kind in ChangeClass},
+            ("version_only",): 3,
+        }
+        longest, median, _ = [(clock.now() - at).total_seconds() for at in moved_at]
+        assert samples["ardvark_open_lag_max_seconds"][()] == pytest.approx(longest, abs=60)
+        assert samples["ardvark_open_lag_median_seconds"][()] == pytest.approx(median, abs=60)
 
 
 async def test_a_crawl_counts_what_it_did(web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock) -> None:
