@@ -67,6 +67,7 @@ class Daemon:
         bells.at_leap(plan_anew)
         await plan_anew()
         with self._signals():
+            _log.info("daemon.started", claims=self._claims)
             with bells:
                 await self._stopping.wait()
             await self._drain()

@@ -3,6 +3,7 @@ import signal
 import sys
 
 import click
+import structlog
 
 from config.settings import Settings
 from crawler.allowlist import ANNOUNCE_EVERY, Role
@@ -12,6 +13,7 @@ from crawler.upkeep import EVERY as UPKEEP_EVERY
 from crawler.upkeep import Upkeep
 from index.api.app import ApiServer
 
+_log = structlog.get_logger("ardvark.api")
 _listen = click.option("--listen", metavar="ADDRESS:PORT", help="Where the API listens; over `api.listen`.")
 
 
@@ -69,5 +71,6 @@ async def _serve(settings: Settings) -> None:
 
 
 def _say_where(settings: Settings, server: ApiServer) -> None:
+    _log.info("api.listening", address=server.address, url=settings.base_url)
     if sys.stderr.isatty():
         click.echo(f"Serving http://{server.address}/api/v1/ as {settings.base_url}; stop with Ctrl-C.", err=True)
