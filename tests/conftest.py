@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import random
 import socket
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.clock import FakeClock
+from tests.fakes.exam import Exam
 from tests.fakes.harness import Crawl, crawling, settings_for
 from tests.fakes.web import FakeWeb, Site
 
@@ -32,6 +34,36 @@ def pytest_report_header() -> str:
     if HAS_POSTGRES:
         return "PostgreSQL: answers on 127.0.0.1:5432, store tests run on both engines"
     return "PostgreSQL: DOES NOT ANSWER on 127.0.0.1:5432, its tests are SKIPPED"
+
+
+_EXAM_LINES = pytest.StashKey[list[str]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("exams")
+    group.addoption("--exam", action="store_true", help="take the long form of the exams")
+    group.addoption("--exam-seed", type=int, help="the dice of the exams, as a failed run named them")
+    group.addoption("--exam-write", action="store_true", help="write what exams found into docs/operations.md")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    lines = config.stash.get(_EXAM_LINES, [])
+    if lines and config.getoption("--exam"):
+        terminalreporter.section("exams")
+        terminalreporter.write_line("\n".join(lines))
+
+
+@pytest.fixture
+def exam(pytestconfig: pytest.Config) -> Exam:
+    """How exams are to be taken in this run."""
+    seed = pytestconfig.getoption("--exam-seed")
+    lines = pytestconfig.stash.setdefault(_EXAM_LINES, [])
+    return Exam(
+        long=pytestconfig.getoption("--exam"),
+        seed=random.SystemRandom().randrange(1_000_000) if seed is None else seed,
+        writes=pytestconfig.getoption("--exam-write"),
+        lines=lines,
+    )
 
 
 @pytest.fixture(autouse=True)
