@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from crawler.agenda import Agenda
 from crawler.clock import Clock
 from crawler.discover import (
     PROBED,
@@ -33,12 +34,11 @@ from crawler.policy.watch import WatchRules, after_failure, conditions_for, judg
 from crawler.shelf import Shelf
 from crawler.surfaces import ard
 from crawler.surfaces import artifact as artifacts
-from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit, FollowedLead, Observation, Outcome
+from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Observation, Outcome
 from index.records import RANK_OF_MECHANISM, ArtifactDecision, ArtifactRef, Entry, Lead, Mechanism
 
 _CONTROL_INTERVAL = timedelta(days=1)
 _TOO_MANY = "too_many_documents"
-_WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE, DocumentKind.ARTIFACT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,34 +176,27 @@ class _Visit:
         self._shelf = shelf
         self._gate = gate
         self._states = states
-        self._force = force
-        self._queue: list[Target] = []
-        self._is_unsorted = False
-        self._has_looked_again = False
-        self._planned: set[str] = set()
-        self._artifacts = 0
-        self._rows: list[list[Target]] = []
+        self._agenda = Agenda(self._states, clock, force, policy.max_documents, policy.max_artifacts)
         self._judge = Judge(policy.rules, clock, shelf, self._fetch, self._is_catch_all, self._decide)
         self._madp = MadpVisit(rules.origin, scope, shelf, self._states, madp)
-        self._excess: list[DocumentState] = []
         self._report = VisitReport(rules.origin)
 
     async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
         """Look at everything that is due, and at what turns up meanwhile."""
-        self._plan(probe, extra)
+        rows = card_probes(self._rules) if probe else []
+        self._agenda.plan((*(probes(self._rules) if probe else ()), *extra), rows, self._madp.is_wanted)
         self._keep_to_rate()
         try:
             async with asyncio.timeout_at(deadline):
                 await self._ask_robots()
                 await self._leave_out()
-                while self._queue and not self._must_leave():
-                    self._sort()
-                    await self._look(self._queue[0])
-                    self._queue.pop(0)
-                self._report.postponed = len(self._queue)
+                while self._agenda.queue and not self._must_leave():
+                    await self._look(self._agenda.first(by_turn=self._is_slow()))
+                    self._agenda.done()
+                self._report.postponed = len(self._agenda.queue)
                 self._report.madp = await self._madp.assessment()
         except TimeoutError:
-            self._report.unvisited = list(self._queue)
+            self._report.unvisited = list(self._agenda.queue)
         looks = [state.next_fetch_at for state in self._states.values() if state.next_fetch_at is not None]
         self._report.next_look_at = min(looks, default=None)
         return self._report
@@ -217,67 +210,10 @@ class _Visit:
             if decision.reason == "robots":
                 await self._shelf.record_leads(robots_url(self._rules.origin), leads)
 
-    def _plan(self, probe: bool, extra: Iterable[Target]) -> None:
-        for target in (*(probes(self._rules) if probe else ()), *extra):
-            self._enqueue(target)
-        self._rows = card_probes(self._rules) if probe else []
-        self._advance_rows()
-        known = [state for state in self._states.values() if state.kind in _WATCHED]
-        places = {target.lead.url for row in card_probes(self._rules) for target in row} if probe else set()
-        # Where there are too many, those that brought something stay.
-        for state in sorted(known, key=lambda state: (state.digest is None, state.rank, state.url)):
-            # Where a row has come to an end, only what is further on and brought something is of interest.
-            in_row = state.mechanism in ROW_MECHANISMS
-            if (in_row and (state.digest is None or state.url not in places)) or not self._madp.is_wanted(state):
-                continue
-            lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
-            if not self._enqueue(Target(state.kind, lead)) and self._is_due(state):
-                self._excess.append(state)
-
-    def _enqueue(self, target: Target) -> bool:
-        """Plan to look at a document; false when the origin has as many as we watch."""
-        url = target.lead.url
-        if url in self._planned:
-            return True
-        if target.kind is DocumentKind.ARTIFACT:
-            if self._artifacts >= self._policy.max_artifacts:
-                return False
-            self._artifacts += 1
-        elif len(self._planned) - self._artifacts >= self._policy.max_documents:
-            return False
-        self._planned.add(url)
-        state = self._states.get(url)
-        if state is None or self._force or self._is_due(state):
-            self._join(target)
-        return True
-
-    def _join(self, target: Target) -> None:
-        self._queue.append(target)
-        self._is_unsorted = True
-
-    def _advance_rows(self) -> None:
-        """Go on along the places of a card: what is not at one of them may be at the next.
-
-        An outage or a refusal says nothing about the other places, so a row waits there.
-        """
-        for row in self._rows:
-            while row:
-                state = self._states.get(row[0].lead.url)
-                seen = row[0].lead.url in self._report.outcomes
-                if not seen and (state is None or self._force or self._is_due(state)):
-                    self._enqueue(row[0])
-                    break
-                if state is None or state.outcome not in ABSENCES:
-                    break
-                row.pop(0)
-
-    def _is_due(self, state: DocumentState) -> bool:
-        return state.next_fetch_at is None or state.next_fetch_at <= self._clock.now()
-
     async def _leave_out(self) -> None:
         """Note of documents that other visits found here that they are too many."""
         now = self._clock.now()
-        for state in self._excess:
+        for state in self._agenda.excess:
             artifact = state.kind is DocumentKind.ARTIFACT
             most = self._policy.max_artifacts if artifact else self._policy.max_documents
             detail = f"only {most} {'artifacts' if artifact else 'documents'} of an origin are watched"
@@ -296,18 +232,6 @@ class _Visit:
     def _is_slow(self) -> bool:
         return self._gate.spacing(self._rules.origin) > self._policy.max_wait
 
-    def _sort(self) -> None:
-        """Put the queue in order again after something joined it."""
-        if self._is_unsorted or self._is_slow():
-            self._queue.sort(key=self._urgency)
-            self._is_unsorted = False
-
-    def _urgency(self, target: Target) -> tuple[Any, ...]:
-        """Order the queue: the most telling first, or whose turn it is where one visit can look at one document."""
-        state = self._states.get(target.lead.url)
-        seen_at = state.attempted_at if state is not None and self._is_slow() else None
-        return (seen_at is not None, seen_at, target.lead.rank, target.lead.url)
-
     async def _look(self, target: Target) -> None:
         """Fetch one document, judge it, record it and take up its leads, which may go to the end of the queue."""
         state = self._state_of(target)
@@ -316,13 +240,14 @@ class _Visit:
         await self._shelf.record(visit)
         self._states[state.url] = visit.state
         self._report.outcomes[state.url] = visit.state.outcome or Outcome.UNREACHABLE
+        self._agenda.saw(state.url)
         self._take_artifacts(visit)
         if "madp" in self._rules.surfaces:
             for target in self._madp.further(visit):
-                self._enqueue(target)
+                self._agenda.enqueue(target)
             self._keep_to_rate()
         if visit.state.kind is DocumentKind.ARTIFACT:
-            self._advance_rows()
+            self._agenda.advance_rows()
         if visit.observation.retry_after is not None:
             self._report.wait = visit.observation.retry_after
 
@@ -421,7 +346,7 @@ class _Visit:
             return ArtifactRef(admitted.reason, entry.url)
         listed = self._scope.rules(admitted.origin) is not None
         owner = admitted.origin if listed else self._rules.origin
-        if owner == self._rules.origin and not self._enqueue(artifact_target(admitted.url)):
+        if owner == self._rules.origin and not self._agenda.enqueue(artifact_target(admitted.url)):
             return ArtifactRef(_TOO_MANY, admitted.url)
         return ArtifactRef(wanted, admitted.url, owner)
 
@@ -431,18 +356,8 @@ class _Visit:
             refs = [entry.artifact for entry in visit.reading.entries if entry.artifact is not None]
             self._report.owners.update(ref.owner for ref in refs if ref.owner and ref.owner != self._rules.origin)
         moved = (visit.changed or visit.presence_changed) and visit.before_at is not None
-        if visit.state.kind is DocumentKind.ARTIFACT and moved and not self._has_looked_again:
-            self._has_looked_again = True
-            for state in self._states.values():
-                if state.entry_count:
-                    self._look_again(state)
-
-    def _look_again(self, state: DocumentState) -> None:
-        """See what a catalog says now, so that drift is judged on two sides of one visit."""
-        waiting = any(target.lead.url == state.url for target in self._queue)
-        if state.url not in self._report.outcomes and not waiting:
-            lead = Lead(state.url, state.mechanism, state.rank, depth=state.depth, ancestors=state.ancestors)
-            self._join(Target(state.kind, lead))
+        if visit.state.kind is DocumentKind.ARTIFACT and moved:
+            self._agenda.look_again()
 
     # --- leads --------------------------------------------------------------------------------------------------------
 
@@ -473,7 +388,7 @@ class _Visit:
         owner = admitted.origin if listed else self._rules.origin
         if owner != self._rules.origin:
             self._report.owners.add(owner)
-        elif not self._enqueue(Target(DocumentKind.MANIFEST, replace(lead, url=admitted.url))):
+        elif not self._agenda.enqueue(Target(DocumentKind.MANIFEST, replace(lead, url=admitted.url))):
             return FollowedLead(lead, _TOO_MANY)
         return FollowedLead(replace(lead, url=admitted.url), "followed", owner)
 
