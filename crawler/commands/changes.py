@@ -7,7 +7,7 @@ from config.errors import OperatorError
 from config.settings import Settings
 from crawler.commands.render import print_json, table
 from crawler.commands.session import opened_database, run_async, settings_of
-from index.store.changes import Change, newest_changes, read_changes
+from index.store.changes import Change, newest_changes, oldest_cursor, read_changes
 from index.views import change_json
 
 
@@ -25,7 +25,7 @@ def changes(
     settings = settings_of(context)
     if last is not None and after is not None:
         raise OperatorError("--last and --after exclude each other")
-    events = run_async(_changes(settings, after or 0, limit, last, identifier))
+    events = run_async(_changes(settings, after, limit, last, identifier))
     if as_json:
         following = events[-1].cursor if events else after or 0
         print_json({"items": [change_json(event) for event in events], "next": following})
@@ -34,12 +34,18 @@ def changes(
 
 
 async def _changes(
-    settings: Settings, after: int, limit: int, last: int | None, identifier: str | None
+    settings: Settings, after: int | None, limit: int, last: int | None, identifier: str | None
 ) -> list[Change]:
     async with opened_database(settings) as database:
         if last is not None:
             return await database.read(newest_changes, last, identifier)
-        return await database.read(read_changes, after, limit, identifier)
+        oldest = await database.read(oldest_cursor)
+        if after is not None and after + 1 < oldest:
+            raise OperatorError(
+                f"--after {after}: the feed goes back to {oldest}, what came before is pruned; "
+                f"take over what is listed now and go on with --after {oldest - 1}"
+            )
+        return await database.read(read_changes, after or 0, limit, identifier)
 
 
 def changes_table(items: Sequence[dict[str, Any]], *, numbered: bool = True) -> str:

@@ -291,6 +291,9 @@ async def test_prune_deletes_at_once_what_a_shorter_retention_no_longer_wants(
     assert "snapshots" in out
     status, out = await run(sites, sqlite_url, "changes", "--json")
     assert [item["cursor"] for item in json.loads(out)["items"]] == list(range(291, 301))
+    assert (await run(sites, sqlite_url, "changes", "--after", "290"))[0] == 0
+    status, out = await run(sites, sqlite_url, "changes", "--after", "289")
+    assert (status, "goes back to 291" in out) == (2, True)
 
 
 async def test_a_daemon_prunes_by_itself(sites: list[Site], sqlite_url: str) -> None:
