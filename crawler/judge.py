@@ -241,20 +241,22 @@ class Judge:
 
     async def _artifact_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         step = after_not_modified(state, observation, self.rules.manifest_watch, self.clock.chance())
-        if state.applied_digest == state.digest:
+        if self._is_settled(state, step.state.headers):
             return DocumentVisit(step.state, observation, notes=step.notes)
         body = await self.shelf.load_body(state.digest or "")
         if body is None:
             # As for manifests: without the copy a 304 confirms nothing (RFC 9111 4.3.3).
             lost = replace(state, digest=None)
             return await self._artifact(lost, await self.fetch(lost))
-        return self._carded(step, observation, await self._read_artifact(body, observation, state.mechanism), None)
+        read = await self._read_artifact(body, observation, state.mechanism)
+        return self._carded(step, observation, self._honoured_card(read, step.state.headers), None)
 
     async def _artifact_fetched(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         body = observation.body
         name = digest(body)
         watch, chance = self.rules.manifest_watch, self.clock.chance()
-        if name == state.digest == state.applied_digest and state.parser_version == artifact.VERSION:
+        current = name == state.digest and state.parser_version == artifact.VERSION
+        if current and self._is_settled(state, observation.headers):
             content = Content(name, state.content_digest, len(body), artifact.VERSION)
             step = after_content(state, observation, content, watch, chance)
             return DocumentVisit(step.state, observation, notes=step.notes)
@@ -263,10 +265,15 @@ class Judge:
             kind = "malformed" if read.kind == "not_a_document" else "unknown"
             visit = await self._unusable(state, observation, *read.problems, kind=kind)
             return replace(visit, artifact=read if visit.observation.outcome is Outcome.WRONG_KIND else None)
+        read = self._honoured_card(read, observation.headers)
         content = Content(name, read.content_digest, len(body), artifact.VERSION)
         step = after_content(state, observation, content, watch, chance)
         # What may not be stored is read and forgotten (RFC 9111 5.2.2.5).
         return self._carded(step, observation, read, None if _cache_control(observation.headers).no_store else body)
+
+    def _honoured_card(self, read: Artifact, headers: Mapping[str, str]) -> Artifact:
+        private = _cache_control(headers).private and not self.rules.list_private
+        return artifact.withhold_private(read) if private else read
 
     @staticmethod
     def _carded(step: Step, observation: Observation, read: Artifact, body: bytes | None) -> DocumentVisit:

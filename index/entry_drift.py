@@ -107,6 +107,10 @@ def compare_entry(
         return once((*_nothing_there(sides), *_digest(sides)))
     if sides.kind not in _DOCUMENT_KINDS:
         return []
+    mistyped = list(_type(sides))
+    if mistyped:
+        # What another kind of document says about versions and tags is beside the point.
+        return once((*mistyped, *_digest(sides)))
     return once(found for row in _ROWS for found in islice(row(sides), _MOST_OF_A_ROW))
 
 

@@ -34,6 +34,7 @@ _MADP_KINDS = {
     Mechanism.CONSTELLATION: "madp.members",
     Mechanism.TRUST_ANCHOR: "madp.anchor",
 }
+PRIVATE = "private"
 READ_KINDS = frozenset({Kind.A2A_CARD, Kind.MCP_CARD, Kind.MCP_SERVER, Kind.MADP_AGENT, *_MADP_KINDS.values()})
 _LARGEST_KEPT = 65_536
 
@@ -73,6 +74,14 @@ def _madp_document(value: Mapping[str, Any], kind: str, url: str, *, keep: bool)
     findings = find(value, https_host=host_if_https(url))
     normal = redact(dict(value)) if keep else {}
     return Artifact(kind, "", normal, findings=findings, content_digest=content, secret=has_secret(value))
+
+
+def withhold_private(read: Artifact) -> Artifact:
+    """Keep what is private to us out of search, comparison and answers (RFC 9111 5.2.2.7)."""
+    message = "its Cache-Control is private: it is neither shown nor compared"
+    problem = Problem("artifact.private", Severity.INFO, "", message, "RFC 9111 5.2.2.7")
+    hidden = Artifact(PRIVATE, "", problems=(problem,), digest=read.digest, secret=read.secret)
+    return replace(hidden, content_digest=PRIVATE)
 
 
 def read_value(value: Any, url: str) -> Artifact:

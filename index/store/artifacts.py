@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, Select, delete, or_, select, update
 
-from index.diff import ChangeClass, Edit, diff_cards, is_silent, summary
+from index.diff import GRAVITY, ChangeClass, Edit, diff_cards, is_silent, summary
 from index.documents import DocumentKind, DocumentVisit
 from index.records import RANK_OF_MECHANISM, Artifact, Mechanism
 from index.store.changes import Change, append_changes
@@ -28,6 +28,7 @@ from index.store.tables import (
 )
 from index.volatile import from_json, learn, settle, to_json
 
+_PRIVATE = "private"
 _MOST_IDENTIFIERS = 20
 # What comparisons look at beside the content that counts.
 _COMPARED = ("kind", "shape", "digest", "legacy")
@@ -116,9 +117,11 @@ def _compare(before: Row[Any], item: NewArtifact) -> tuple[dict[str, Any], list[
     row = _row(item)
     churn = from_json(before.churn)
     edits: list[Edit] = []
-    if before.digest != row["digest"] or before.normal != row["normal"]:
+    same = before.digest == row["digest"] and before.normal == row["normal"]
+    # A card that turns private, or public again, changes what we show of it and nothing else.
+    if not same and _PRIVATE not in (before.kind, row["kind"]):
         dropped = bool(before.legacy) and not row["legacy"]
-        found = diff_cards(before.normal, row["normal"], legacy_dropped=dropped)
+        found = diff_cards(before.normal, row["normal"], legacy_dropped=dropped, legacy=item.artifact.legacy)
         churn = learn(churn, found)
         edits, _ = settle(found, churn)
         edits = [edit for edit in edits if edit.kind is not ChangeClass.ORDER_ONLY]
@@ -131,7 +134,8 @@ def _compare(before: Row[Any], item: NewArtifact) -> tuple[dict[str, Any], list[
 def _version(before: Row[Any], item: NewArtifact, edits: Sequence[Edit]) -> dict[str, Any]:
     return {
         **_state_row(before, item.before_at or before.changed_at, item.at),
-        "edits": [edit_row(edit) for edit in edits[:MOST_EDITS]],
+        # Where there are too many, the gravest stay.
+        "edits": [edit_row(edit) for edit in sorted(edits, key=lambda edit: GRAVITY[edit.kind])[:MOST_EDITS]],
         "change_class": summary(edits),
         "silent": is_silent(edits),
     }
