@@ -40,7 +40,7 @@ from crawler.policy.addresses import AddressPolicy
 from crawler.policy.freshness import parse_http_date, parse_retry_after
 from crawler.policy.scope import Admitted, Refused
 from index.documents import Hop, Observation, Outcome
-from index.urls import BadUrl, resolve, scheme_of
+from index.urls import BadUrl, origin_of, resolve, scheme_of
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SUCCESS = frozenset({200, 203})
@@ -207,6 +207,10 @@ class FetchClient:
             await self._resolver.close()
             self._session = None
 
+    def slowdown(self, origin: str) -> float:
+        """Say how many times longer than usual the pauses at an origin have to be."""
+        return self._limiter.slowdown(origin)
+
     async def fetch(self, request: Request, approve: Approve, spacing: Spacing) -> Observation:
         """Fetch one document; whatever the other side does comes back as an observation.
 
@@ -217,6 +221,8 @@ class FetchClient:
             observation = self._conclude(walk, await self._follow(walk, approve, spacing))
         except Fault as fault:
             observation = walk.missed(fault.outcome, fault.reason, fault.detail, self._clock.now())
+        if observation.status == 429:
+            self._limiter.slow_down(origin_of(walk.url), observation.retry_after)
         measure(observation, walk.requests, walk.worked_s)
         return observation
 

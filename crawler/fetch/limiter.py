@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from crawler.clock import Clock
+from crawler.policy.politeness import Mercy, after_too_many_requests, slowdown_at
 
 _IDLE_LIMIT = 10_000
 
@@ -49,11 +50,23 @@ class _Turn:
 
 
 class Limiter:
-    """Turns at origins."""
+    """Turns at origins, and the mercy that some of them asked for, remembered while this process lives."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lanes: dict[str, _Lane] = {}
+        self._mercies: dict[str, Mercy] = {}
+
+    def slow_down(self, origin: str, retry_after: timedelta | None) -> None:
+        """Take note that an origin answered 429."""
+        now = self._clock.monotonic()
+        if len(self._mercies) >= _IDLE_LIMIT:
+            self._mercies = {name: kept for name, kept in self._mercies.items() if kept.until > now}
+        self._mercies[origin] = after_too_many_requests(self._mercies.get(origin), now, retry_after)
+
+    def slowdown(self, origin: str) -> float:
+        """Say how many times longer than usual the pauses at an origin are."""
+        return slowdown_at(self._mercies.get(origin), self._clock.monotonic())
 
     def turn(self, origin: str, spacing: timedelta) -> "_Turn":
         """Wait for this origin's turn and hold it; the next turn starts no sooner than `spacing` after this one."""

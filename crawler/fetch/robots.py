@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from config.units import format_duration
 from crawler.clock import Clock
 from crawler.discover import robots_url
 from crawler.fetch.client import FetchClient, Request
@@ -25,7 +26,7 @@ from crawler.policy.watch import (
 )
 from crawler.shelf import Shelf
 from index.documents import ABSENCES, DocumentKind, DocumentState, DocumentVisit, Observation, Outcome
-from index.records import Reading
+from index.records import Problem, Reading, Severity
 from index.strict_json import digest
 
 PARSER_VERSION = "robots-1"
@@ -115,8 +116,11 @@ class RobotsGate:
         """Give the pause between two requests to an origin, as far as its file is known."""
         decision = self._decisions.get(origin)
         delay = None if decision is None else decision.rules.crawl_delay_s
-        pause = pause_between_requests(delay, floor=self._policy.min_delay, ceiling=self._policy.max_delay).spacing
-        return max(pause, self._rate_pause) if origin == self._owner else pause
+        floor = self._policy.min_delay
+        if origin == self._owner:
+            floor = max(floor, self._rate_pause)
+        slowdown = self._client.slowdown(origin)
+        return pause_between_requests(delay, floor=floor, ceiling=self._policy.max_delay, slowdown=slowdown).spacing
 
     def keep_to_rate(self, requests_per_minute: float) -> None:
         """Keep to the rate that the visited publisher states, as far as a Crawl-delay would be kept to (MADP)."""
@@ -186,7 +190,8 @@ class RobotsGate:
             step = after_content(state, observation, content, watch, chance)
             if state.digest == name:
                 return DocumentVisit(step.state, observation, notes=step.notes), rules
-            reading = Reading("robots", problems=rules.problems, complete=False)
+            problems = (*rules.problems, *self._about_ceiling(rules))
+            reading = Reading("robots", problems=problems, complete=False)
             visit = DocumentVisit(step.state, observation, reading, observation.body, step.changed, notes=step.notes)
             return visit, rules
         if observation.outcome is Outcome.NOT_MODIFIED:
@@ -197,6 +202,14 @@ class RobotsGate:
         if observation.outcome in ABSENCES or observation.outcome is Outcome.WITHHELD:
             return DocumentVisit(after_absence(state, observation, watch, chance).state, observation), rules
         return DocumentVisit(after_failure(state, observation, watch, chance).state, observation), rules
+
+    def _about_ceiling(self, rules: RobotsRules) -> list[Problem]:
+        """Say so when a publisher asks for longer pauses than we make."""
+        most = self._policy.max_delay
+        if not pause_between_requests(rules.crawl_delay_s, floor=self._policy.min_delay, ceiling=most).capped:
+            return []
+        message = f"Crawl-delay is longer than {format_duration(most)}; we make pauses of that length"
+        return [Problem("robots.crawl_delay_ceiling", Severity.WARNING, "", message, "RFC 9309 2.2.4")]
 
 
 def _is_current(state: DocumentState, now: datetime) -> bool:

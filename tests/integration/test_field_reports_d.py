@@ -272,6 +272,8 @@ async def test_fr_50_a_delay_past_the_ceiling_becomes_the_ceiling(
         times = await request_times(crawl, acme)
         assert all(after - before >= timedelta(hours=2) for before, after in pairwise(times[1:]))
         assert {ARD, PREDECESSOR, "/"} <= set(paths(acme))
+        problems = (await crawl.documents(acme))[ROBOTS].problems
+        assert [problem["code"] for problem in problems] == ["robots.crawl_delay_ceiling"], "and we say so"
 
 
 RETRY_AFTERS: dict[str, tuple[dict[str, Any], float, float]] = {

@@ -233,5 +233,7 @@ def test_FR50_the_floor_of_the_operator_is_kept_exactly(delay: float | None, flo
 
 def test_H25_an_origin_that_asked_for_mercy_is_asked_more_slowly() -> None:
     assert pause_between_requests(None, floor=SECOND, ceiling=HOUR, slowdown=4) == Pause(4 * SECOND)
-    assert pause_between_requests(3, floor=SECOND, ceiling=HOUR, slowdown=4) == Pause(4 * SECOND)
-    assert pause_between_requests(9, floor=SECOND, ceiling=HOUR, slowdown=4) == Pause(9 * SECOND)
+    assert pause_between_requests(9, floor=SECOND, ceiling=HOUR, slowdown=4) == Pause(36 * SECOND)
+    assert pause_between_requests(1200, floor=SECOND, ceiling=HOUR, slowdown=4) == Pause(HOUR)
+    assert pause_between_requests(7200, floor=SECOND, ceiling=HOUR, slowdown=4) == Pause(HOUR, capped=True)
+    assert pause_between_requests(1, floor=HOUR, ceiling=SECOND, slowdown=4) == Pause(4 * HOUR)
