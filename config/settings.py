@@ -225,6 +225,13 @@ class CrawlSettings(Section):
     list_private: Annotated[
         bool, Field(description="List the entries of manifests whose Cache-Control is `private`.")
     ] = False
+    withdraw_on_robots: Annotated[
+        bool,
+        Field(
+            description="Take entries out of the index at once when robots.txt forbids the document they are from; "
+            "otherwise they stay, marked as disallowed."
+        ),
+    ] = False
     lease: Annotated[Duration, Field(description="A claim on an origin ends after this time unless renewed.")] = (
         timedelta(minutes=5)
     )

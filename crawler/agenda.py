@@ -104,6 +104,13 @@ class Agenda:
             if state.entry_count and state.url not in self._looked_at and state.url not in waiting:
                 self._join(_target(state))
 
+    def hasten(self, states: Iterable[DocumentState]) -> None:
+        """Look at known documents whether they are due or not."""
+        waiting = {target.lead.url for target in self.queue}
+        for state in states:
+            if state.url not in waiting:
+                self._join(_target(state))
+
     def first(self, *, by_turn: bool) -> Target:
         """Give what is looked at next: the most telling first, or whose turn it is where a visit gets few looks."""
         if self._is_unsorted or by_turn:

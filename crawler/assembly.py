@@ -80,6 +80,7 @@ def make_policy(settings: Settings) -> VisitPolicy:
             page_watch=page,
             page_size=settings.limits.page_size,
             list_private=crawl.list_private,
+            withdraw_on_robots=crawl.withdraw_on_robots,
         ),
         manifest_size=settings.limits.manifest_size,
         max_documents=crawl.max_documents,

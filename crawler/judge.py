@@ -41,6 +41,7 @@ class JudgeRules:
     page_watch: WatchRules
     page_size: int
     list_private: bool = False
+    withdraw_on_robots: bool = False
 
 
 @dataclass(slots=True)
@@ -76,8 +77,14 @@ class Judge:
             step = after_absence(state, observation, watch, chance)
         else:
             step = after_failure(state, observation, watch, chance)
+            step = replace(step, taken_away=self._is_opt_out(state, observation))
         after = replace(step.state, applied_digest=None, entry_count=0) if step.taken_away else step.state
         return DocumentVisit(after, observation, taken_away=step.taken_away, notes=step.notes)
+
+    def _is_opt_out(self, state: DocumentState, observation: Observation) -> bool:
+        """Tell whether robots.txt forbids what is listed; one that cannot be had is no word of the publisher."""
+        forbidden = observation.outcome is Outcome.DISALLOWED and observation.reason == "robots"
+        return self.rules.withdraw_on_robots and forbidden and state.holds_listings
 
     # --- manifests ----------------------------------------------------------------------------------------------------
 

@@ -209,6 +209,12 @@ class _Visit:
             leads = self._take_leads(leads_from_robots(decision.rules))
             if decision.reason == "robots":
                 await self._shelf.record_leads(robots_url(self._rules.origin), leads)
+        if self._policy.rules.withdraw_on_robots and decision.reason != "robots_unreachable":
+            mine = [state for state in self._states.values() if state.url.startswith(f"{self._rules.origin}/")]
+            # No request is made for these, so there is nothing to wait for.
+            self._agenda.hasten(
+                state for state in mine if state.holds_listings and not decision.rules.allows(state.url)
+            )
 
     async def _leave_out(self) -> None:
         """Note of documents that other visits found here that they are too many."""

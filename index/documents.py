@@ -126,6 +126,11 @@ class DocumentState:
     held: bool = False
     entry_count: int = 0
 
+    @property
+    def holds_listings(self) -> bool:
+        """Tell whether the index may show what this document says."""
+        return self.applied_digest is not None and self.kind in (DocumentKind.MANIFEST, DocumentKind.PAGE)
+
 
 @dataclass(frozen=True, slots=True)
 class FollowedLead:
