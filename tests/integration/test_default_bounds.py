@@ -57,7 +57,10 @@ def test_visits_go_by_the_settings() -> None:
     assert policy.robots.max_size == settings.limits.robots_size
     assert policy.robots.min_delay == settings.politeness.min_delay
     assert policy.rules.bounds == make_bounds(settings)
-    assert (policy.rules.bounds.entries, policy.rules.bounds.json_depth) == (settings.limits.entries, settings.limits.json_depth)
+    assert (policy.rules.bounds.entries, policy.rules.bounds.json_depth) == (
+        settings.limits.entries,
+        settings.limits.json_depth,
+    )
     assert policy.rules.bounds.string_size == settings.limits.string_size
 
 
