@@ -18,7 +18,7 @@ from crawler.budget import Budget
 from crawler.clock import Clock
 from crawler.fetch.client import FetchClient
 from crawler.fetch.meter import Meter, metering
-from crawler.policy.cadence import next_after_failure
+from crawler.policy.backoff import CRASHED, next_try
 from crawler.policy.scope import Admitted, OriginRules, Scope
 from crawler.selection import select_documents
 from crawler.shelf import Shelf
@@ -265,7 +265,7 @@ class Crew:
         now = self._clock.now()
         outcome = _outcome_of(report)
         if report is None:
-            next_at = next_after_failure(now, 1, ceiling=_FAILURE_CEILING, chance=self._clock.chance())
+            next_at = next_try(CRASHED, now, 1, ceiling=_FAILURE_CEILING, chance=self._clock.chance())
             return Settlement(claim.origin, claim.fence, now, outcome, "", True, next_at)
         not_before = now + report.wait if report.wait else None
         next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)

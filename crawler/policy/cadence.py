@@ -2,7 +2,7 @@
 
 A document is looked at when a look is worth the price of looks, between the floor and the ceiling that apply; a stated
 freshness is a floor, never an estimate. Where no budget makes a price, one is made of the ceiling, and intervals also
-grow while nothing changes and shrink when something does. Absent documents are asked less and less.
+grow while nothing changes and shrink when something does.
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,6 @@ from crawler.policy.price import adjust, age_worth, worth
 GROWTH = 1.5
 SHRINK = 0.5
 JITTER = 0.1
-_ABSENT_FIRST = timedelta(hours=1)
-_GONE_FIRST = timedelta(hours=24)
-FAILED_FIRST = timedelta(minutes=5)
 # What listings come from is worth the most, then what they point to.
 LISTING, CARD, OTHER = 4.0, 2.0, 1.0
 _SETTLED_AFTER = 2
@@ -91,24 +88,3 @@ def next_after_success(
     elif wait < allowed.floor:
         wait = 2 * allowed.floor - wait
     return now + allowed.clamp(wait)
-
-
-def next_after_absence(
-    now: datetime, absences: int, *, gone: bool, fresh_until: datetime | None, ceiling: timedelta, chance: float
-) -> datetime:
-    """Choose when to look again for something that is not there: twice as late each time (H20).
-
-    `absences` counts this one.
-    """
-    first = _GONE_FIRST if gone else _ABSENT_FIRST
-    wait = min(first * (1 << min(absences - 1, 20)), ceiling)
-    due = max(now + wait, min(fresh_until or now, now + ceiling))
-    return now + (due - now) * (1 + JITTER * chance)
-
-
-def next_after_failure(
-    now: datetime, failures: int, *, ceiling: timedelta, chance: float, first: timedelta = FAILED_FIRST
-) -> datetime:
-    """Choose when to try again: exponential with jitter, from `first` on (H24). `failures` counts this one."""
-    wait = min(first * (1 << min(failures - 1, 20)), ceiling)
-    return now + wait * (0.5 + chance)

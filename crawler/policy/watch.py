@@ -9,15 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from crawler.policy.backoff import backoff_after, next_try
 from crawler.policy.cadence import (
     CARD,
-    FAILED_FIRST,
     LISTING,
     OTHER,
     Range,
     interval_after_success,
-    next_after_absence,
-    next_after_failure,
     next_after_success,
 )
 from crawler.policy.change_rate import Belief
@@ -277,10 +275,10 @@ def after_absence(state: DocumentState, observation: Observation, rules: WatchRu
         not_modified_streak=0,
         next_fetch_at=None
         if state.kind is DocumentKind.ROBOTS
-        else next_after_absence(
+        else next_try(
+            backoff_after(outcome, observation.reason),
             now,
             absences,
-            gone=gone,
             fresh_until=_stated_freshness(observation),
             ceiling=rules.absent_ceiling,
             chance=chance,
@@ -293,15 +291,15 @@ def after_failure(state: DocumentState, observation: Observation, rules: WatchRu
     """Remember a failure: nothing is removed, what is held turns stale, the next try waits longer."""
     now = observation.response_at
     failures = state.failures + 1
-    # Where the operator wants a document watched more closely than that, a failure is tried again as soon.
-    first = min(FAILED_FIRST, max(rules.allowed.floor, _SOONEST_RETRY))
-    next_fetch_at = next_after_failure(now, failures, ceiling=rules.failure_ceiling, chance=chance, first=first)
-    waiting_for_robots = observation.reason == "robots_unreachable"
-    if observation.outcome in (Outcome.WITHHELD, Outcome.DISALLOWED, Outcome.REFUSED) and not waiting_for_robots:
-        # An answer, though not the one we want: asking again soon would be rude and useless.
-        next_fetch_at = next_after_absence(
-            now, failures, gone=True, fresh_until=None, ceiling=rules.absent_ceiling, chance=chance
-        )
+    backoff = backoff_after(observation.outcome, observation.reason)
+    next_fetch_at = next_try(
+        backoff,
+        now,
+        failures,
+        ceiling=rules.failure_ceiling if backoff.is_failure else rules.absent_ceiling,
+        chance=chance,
+        closely=max(rules.allowed.floor, _SOONEST_RETRY),
+    )
     if observation.retry_after is not None:
         next_fetch_at = max(next_fetch_at, now + observation.retry_after)
     after = replace(

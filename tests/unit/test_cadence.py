@@ -12,8 +12,6 @@ from crawler.policy.cadence import (
     OTHER,
     Range,
     interval_after_success,
-    next_after_absence,
-    next_after_failure,
     next_after_success,
     price_paid,
     price_range,
@@ -148,55 +146,6 @@ def test_H17_the_next_look_is_jittered_and_stays_in_its_range(
     assert RANGE.floor <= wait <= RANGE.ceiling
     middle = next_after_success(NOW, interval, NOW + fresh, allowed=RANGE, chance=0.5) - NOW
     assert 0.89 * middle <= wait <= 1.11 * middle
-
-
-@pytest.mark.parametrize(
-    ("absences", "gone", "wait"),
-    [
-        (1, False, HOUR),
-        (2, False, 2 * HOUR),
-        (4, False, 8 * HOUR),
-        (8, False, 128 * HOUR),
-        (9, False, 7 * DAY),
-        (10**9, False, 7 * DAY),
-        (1, True, DAY),
-        (2, True, 2 * DAY),
-        (4, True, 7 * DAY),
-    ],
-)
-def test_H20_what_is_absent_is_looked_for_less_and_less(absences: int, gone: bool, wait: timedelta) -> None:
-    assert next_after_absence(NOW, absences, gone=gone, fresh_until=None, ceiling=7 * DAY, chance=0) == NOW + wait
-
-
-@pytest.mark.parametrize(("fresh", "wait"), [(MINUTE, HOUR), (3 * HOUR, 3 * HOUR), (365 * DAY, 7 * DAY), (-HOUR, HOUR)])
-def test_H20_a_negative_answer_may_state_a_freshness(fresh: timedelta, wait: timedelta) -> None:
-    due = next_after_absence(NOW, 1, gone=False, fresh_until=NOW + fresh, ceiling=7 * DAY, chance=0)
-    assert due == NOW + wait
-
-
-def test_FR60_an_absent_path_is_asked_for_at_most_a_dozen_times_in_a_month() -> None:
-    now, looks = NOW, 0
-    while now < NOW + 30 * DAY:
-        looks += 1
-        now = next_after_absence(now, looks, gone=False, fresh_until=None, ceiling=7 * DAY, chance=0)
-    assert looks == 11
-
-
-@pytest.mark.parametrize(
-    ("failures", "shortest", "longest"),
-    [
-        (1, 2.5 * MINUTE, 7.5 * MINUTE),
-        (2, 5 * MINUTE, 15 * MINUTE),
-        (5, 40 * MINUTE, 2 * HOUR),
-        (50, 12 * HOUR, 36 * HOUR),
-        (10**9, 12 * HOUR, 36 * HOUR),
-    ],
-)
-def test_H24_failures_back_off_exponentially_with_jitter(
-    failures: int, shortest: timedelta, longest: timedelta
-) -> None:
-    waits = [next_after_failure(NOW, failures, ceiling=DAY, chance=chance) - NOW for chance in (0, 1)]
-    assert waits == [shortest, longest]
 
 
 SECOND = timedelta(seconds=1)
