@@ -72,6 +72,13 @@ class Allowlist:
             with suppress(StoreUnavailable):
                 await self._database.write(remove_processes, [self._crew.name])
 
+    async def keep(self) -> None:
+        """Ring for as long as this runs."""
+        while True:
+            await self._clock.sleep(ANNOUNCE_EVERY.total_seconds())
+            with suppress(StoreUnavailable):
+                await self.ring()
+
     async def ring(self) -> None:
         """Tell that this process is still at work, and withdraw what waited for the others to agree."""
         differing = await self._differing()

@@ -38,6 +38,10 @@ _log = structlog.get_logger("ardvark.upkeep")
 _PRUNING = key_of("lock", "pruning")
 _PROCESS_AGE = timedelta(days=1)
 EVERY = timedelta(minutes=10)
+# Which bodies are spare is a question about every one of them; as often as this is enough for ages in days.
+_WALK_EVERY = timedelta(hours=1)
+# More than clocks of different machines are apart.
+_OVERLAP = timedelta(hours=1)
 
 
 @dataclass(slots=True)
@@ -69,6 +73,8 @@ class Upkeep:
         self._retention = settings.retention
         self._clock = clock
         self._database = database
+        self._pruned_at: datetime | None = None
+        self._walked_at: datetime | None = None
 
     async def ring(self) -> None:
         """Prune, unless another process is just doing it."""
@@ -94,21 +100,31 @@ class Upkeep:
     async def _prune_old(self, pruned: Pruned) -> None:
         keep, now = self._retention, self._clock.now()
         pruned.fetches += await self._repeat(prune_fetches, now - keep.fetch_log_age)
-        pruned.fetches += await self._repeat(prune_long_logs, keep.fetch_log_per_document)
+        since = None if self._pruned_at is None else self._pruned_at - _OVERLAP
+        pruned.fetches += await self._repeat(prune_long_logs, keep.fetch_log_per_document, since)
         pruned.changes += await self._repeat(prune_changes, now - keep.change_age, keep.changes_kept)
         pruned.drifts += await self._repeat(prune_drifts, now - keep.drift_age)
         pruned.versions += await self._repeat(prune_versions, now - keep.version_age)
         pruned.pending += await self._repeat(prune_pending, now - keep.pending_age)
         await self._repeat(prune_processes, now - _PROCESS_AGE)
-        await self._repeat(release_snapshots, now)
+        if self._walked_at is None or now - self._walked_at >= _WALK_EVERY:
+            await self._release(now)
+        self._pruned_at = now
         pruned.snapshots += await self._repeat(prune_snapshots, now - keep.snapshot_age)
+
+    async def _release(self, now: datetime) -> None:
+        await self._repeat(release_snapshots, now)
+        self._walked_at = now
 
     async def _make_room(self, pruned: Pruned) -> None:
         """Let go before its time what can be spared, until the limit is kept: bodies, earlier states, the log."""
         limit = self._retention.max_size
         if limit is None or await self._database.read(used_size) <= limit:
             return
-        later = self._clock.now() + timedelta(seconds=1)
+        now = self._clock.now()
+        if self._walked_at != self._pruned_at:
+            await self._release(now)
+        later = now + timedelta(seconds=1)
         pruned.snapshots += await self._until(limit, prune_snapshots, later)
         pruned.versions += await self._until(limit, give_up_versions)
         pruned.fetches += await self._until(limit, prune_fetches, later)

@@ -85,9 +85,12 @@ async def crawling(settings: Settings, role: Role | None = None) -> AsyncIterato
         crew = Crew(settings, clock, client, database, writer)
         await crew.break_dead_claims()
         async with Allowlist(settings, clock, database, crew, role) as allowlist:
-            keeper = asyncio.create_task(crew.keep_claims(), name="keep claims")
+            keepers = [asyncio.create_task(crew.keep_claims(), name="keep claims")]
+            if role is Role.ONCE:  # a daemon has a bell for it
+                keepers.append(asyncio.create_task(allowlist.keep(), name="allowlist"))
             try:
                 yield Parts(settings, clock, database, client, writer, crew, allowlist)
             finally:
-                keeper.cancel()
-                await asyncio.gather(keeper, return_exceptions=True)
+                for keeper in keepers:
+                    keeper.cancel()
+                await asyncio.gather(*keepers, return_exceptions=True)

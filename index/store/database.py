@@ -8,7 +8,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -92,6 +92,7 @@ class Database:
         try:
             with closing(sqlite3.connect(path)) as connection:
                 connection.execute("PRAGMA schema_version")
+                _let_shrink(connection)
         except sqlite3.Error as error:
             raise OperatorError(f"the database {self._shown()} cannot be opened: {error}") from error
         self._file = self._identity()
@@ -241,6 +242,14 @@ async def _again(pauses: Pauses, call: Callable[[], Awaitable[_Result]]) -> _Res
             continue
 
 
+def _let_shrink(connection: sqlite3.Connection) -> None:
+    """Have a new file give back room that is freed in it; one that has tables cannot be told any more."""
+    if connection.execute("PRAGMA page_count").fetchone()[0] == 0:
+        with suppress(sqlite3.OperationalError):  # another process is just making it, in the same way
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            connection.execute("PRAGMA journal_mode = WAL")
+
+
 def _sqlite_engine(url: Any, size: int, begin: str, busy_timeout_s: float) -> AsyncEngine:
     engine = create_async_engine(url, poolclass=AsyncAdaptedQueuePool, pool_size=size, max_overflow=0)
 
@@ -252,6 +261,8 @@ def _sqlite_engine(url: Any, size: int, begin: str, busy_timeout_s: float) -> As
         for pragma in (
             f"busy_timeout = {round(busy_timeout_s * 1000)}",
             "journal_mode = WAL",
+            # The log is cut down to this after a large transaction.
+            "journal_size_limit = 16777216",
             "synchronous = FULL",
             "foreign_keys = ON",
             "temp_store = MEMORY",

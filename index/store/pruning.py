@@ -67,11 +67,15 @@ def prune_fetches(connection: Connection, before: datetime, position: int = 0, b
     return Step(len(old), more, rows[-1].id if more else None)
 
 
-def prune_long_logs(connection: Connection, most: int, position: int = -1, batch: int = BATCH) -> Step:
-    """Delete lines of the log beyond the newest `most` of each document."""
+def prune_long_logs(
+    connection: Connection, most: int, since: datetime | None, position: int = -1, batch: int = BATCH
+) -> Step:
+    """Delete lines of the log beyond the newest `most` of each document, or of each that was looked at since a time."""
     of_document = fetches.c.document_id == documents.c.id
     last = select(fetches.c.id).where(of_document).order_by(fetches.c.id.desc()).offset(most).limit(1)
     query = select(documents.c.id, last.scalar_subquery().label("last")).where(documents.c.id > position)
+    if since is not None:
+        query = query.where(documents.c.attempted_at >= since)
     rows = connection.execute(query.order_by(documents.c.id).limit(_DOCUMENTS)).all()
     deleted = 0
     for row in rows:

@@ -1,7 +1,8 @@
 """Room that pruning freed, given back to the disk: SQLite keeps it otherwise; PostgreSQL sees to it by itself."""
 
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from index.store.database import Database
@@ -21,23 +22,33 @@ async def give_back_room(database: Database) -> int:
         return 0
     pages = 0
     async with _driver(database) as driver:
-        if await _number(driver, "auto_vacuum") == _INCREMENTAL:
-            spare = await _number(driver, "freelist_count")
-            while spare > _SPARE_PAGES:
-                # Only a script runs to its end; a statement would free a single page.
-                await driver.executescript(f"PRAGMA incremental_vacuum({min(_PAGES_A_STEP, spare - _SPARE_PAGES)})")
-                left = await _number(driver, "freelist_count")
-                if left >= spare:
-                    break
-                pages, spare = pages + spare - left, left
-        await empty_log(driver)
+        # What another process keeps locked for long can wait for the next time.
+        with suppress(sqlite3.OperationalError):
+            pages = await _shorten(driver)
+            await _empty_log(driver)
     return pages
 
 
-async def empty_log(driver: Any) -> None:
+async def _shorten(driver: Any) -> int:
+    if await _number(driver, "auto_vacuum") != _INCREMENTAL:
+        return 0
+    before = spare = await _number(driver, "freelist_count")
+    while spare > _SPARE_PAGES:
+        # Only a script runs to its end; a statement would free a single page.
+        await driver.executescript(f"PRAGMA incremental_vacuum({min(_PAGES_A_STEP, spare - _SPARE_PAGES)})")
+        left = await _number(driver, "freelist_count")
+        if left >= spare:
+            break
+        spare = left
+    return before - spare
+
+
+async def _empty_log(driver: Any) -> None:
     """Write the log into the file and cut it off; with a reader in the way it is only written as far as possible."""
-    await driver.executescript(f"PRAGMA busy_timeout = {_PATIENCE_MS}; PRAGMA wal_checkpoint(TRUNCATE)")
-    await driver.executescript(f"PRAGMA busy_timeout = {_USUAL_PATIENCE_MS}")
+    try:
+        await driver.executescript(f"PRAGMA busy_timeout = {_PATIENCE_MS}; PRAGMA wal_checkpoint(TRUNCATE)")
+    finally:
+        await driver.executescript(f"PRAGMA busy_timeout = {_USUAL_PATIENCE_MS}")
 
 
 async def _number(driver: Any, pragma: str) -> int:

@@ -143,11 +143,11 @@ async def test_a_batch_deletes_no_more_than_it_may_and_tells_where_to_go_on(
     async with open_crawl(site) as crawl:
         await crawl.run()
         await crawl.database.write(_long_log, clock.now(), 30)
-        step = await crawl.database.write(prune_long_logs, 3, -1, BATCH)
+        step = await crawl.database.write(prune_long_logs, 3, None, -1, BATCH)
         assert (step.deleted, step.more) == (BATCH, True)
         deleted = step.deleted
         while step.more:
-            step = await crawl.database.write(prune_long_logs, 3, step.position, BATCH)
+            step = await crawl.database.write(prune_long_logs, 3, None, step.position, BATCH)
             assert step.deleted <= BATCH
             deleted += step.deleted
         assert deleted == 28
@@ -158,6 +158,25 @@ async def test_a_batch_deletes_no_more_than_it_may_and_tells_where_to_go_on(
         assert step.deleted <= BATCH
         assert step.more
         assert step.position is not None
+
+
+async def test_a_daemon_that_has_pruned_looks_again_at_what_was_visited_since(
+    open_crawl: OpenCrawl, site: Site, clock: FakeClock
+) -> None:
+    """The first run looks through everything, a later one at the documents that can have grown."""
+    async with open_crawl(site) as crawl:
+        settings = load_settings(overrides={"retention": {"fetch_log_per_document": 2, "snapshot_age": "0s"}})
+        upkeep = Upkeep(settings, clock, crawl.database)
+        found = []
+        for edition in range(1, 6):
+            publish(site, edition)
+            await crawl.run()
+            clock.advance(hours=3)
+            pruned = await upkeep.prune()
+            assert pruned is not None
+            found.append((pruned.fetches > 0, pruned.snapshots))
+        # A body is noted as spare in one run and goes in the next.
+        assert found == [(False, 0), (False, 0), (True, 1), (True, 1), (True, 1)]
 
 
 async def test_one_run_prunes_faster_than_anybody_writes(open_crawl: OpenCrawl, site: Site, clock: FakeClock) -> None:
