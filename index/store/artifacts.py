@@ -295,7 +295,7 @@ def forget_artifacts(connection: Connection, keys: Collection[int]) -> set[int]:
         mine = documents.c.id.in_(chunk) & (documents.c.mechanism == Mechanism.ENTRY) & ~named
         forgotten.update(connection.execute(select(documents.c.id).where(mine)).scalars())
     for chunk in chunks(forgotten):
-        connection.execute(update(documents).where(documents.c.id.in_(chunk)).values(watched=False))
+        connection.execute(update(documents).where(documents.c.id.in_(chunk)).values(watched=False, next_fetch_at=None))
     for chunk in chunks(keys):
         inline = artifacts.c.id.in_(chunk) & artifacts.c.inline
         forgotten.update(connection.execute(select(artifacts.c.id).where(inline)).scalars())
