@@ -8,10 +8,11 @@ from aiohttp import web
 from index.api.answers import cacheable, json_bytes
 from index.api.atom import CONTENT_TYPE as ATOM
 from index.api.atom import feed
+from index.api.errors import ApiError
 from index.api.keys import DATABASE, SETTINGS
 from index.api.parameters import cursor, page_size, read_parameters, text
 from index.query import MOST_EVENTS
-from index.store.changes import last_cursor, newest_changes, read_changes
+from index.store.changes import last_cursor, newest_changes, oldest_cursor, read_changes
 from index.views import change_json
 
 DEFAULT_PAGE = 100
@@ -30,7 +31,9 @@ async def list_changes(request: web.Request) -> web.Response:
         text(query, "identifier"),
     )
     database, settings = request.app[DATABASE], request.app[SETTINGS]
-    last = await database.read(last_cursor)
+    last, oldest = await database.read(last_cursor), await database.read(oldest_cursor)
+    if after is not None and after + 1 < oldest:
+        raise ApiError(410, f"the feed begins at cursor {oldest}; list the entries anew and go on after {last}")
     if prefers(request.headers.getall("Accept", []), ATOM, _JSON):
         if after is None:
             events = (await database.read(newest_changes, size, identifier))[::-1]
@@ -40,7 +43,7 @@ async def list_changes(request: web.Request) -> web.Response:
         return _answer(request, written, ATOM)
     events = await database.read(read_changes, after or 0, size, identifier)
     following = events[-1].cursor if events else after or 0
-    answer = {"items": [change_json(event) for event in events], "next": following, "last": last}
+    answer = {"items": [change_json(event) for event in events], "next": following, "last": last, "oldest": oldest}
     return _answer(request, json_bytes(answer), _JSON)
 
 

@@ -109,6 +109,7 @@ def _changes() -> dict[str, Any]:
         ],
     )
     operation["responses"]["200"]["content"]["application/atom+xml"] = {"schema": {"type": "string"}}
+    operation["responses"]["410"] = {"$ref": "#/components/responses/Gone"}
     return operation
 
 
@@ -249,7 +250,7 @@ def _history_schemas() -> dict[str, Any]:
             artifact={"oneOf": [{"type": "null"}, card]},
         ),
         "Change": _whole(change),
-        "ChangePage": _whole({"items": array("Change"), "next": _INTEGER, "last": _INTEGER}),
+        "ChangePage": _whole({"items": array("Change"), "next": _INTEGER, "last": _INTEGER, "oldest": _INTEGER}),
     }
 
 

@@ -27,6 +27,7 @@ def responses() -> dict[str, Any]:
         "InvalidArgument": {"description": "The request is not well formed.", "content": content},
         "PermissionDenied": {"description": "What is asked for is withheld.", "content": content},
         "NotFound": {"description": "Nothing has this name.", "content": content},
+        "Gone": {"description": "What is asked for is no longer kept.", "content": content},
         "PayloadTooLarge": {"description": "The request body is too large.", "content": content},
         "UnsupportedMediaType": {"description": "The request body is not JSON.", "content": content},
         "InternalError": {"description": "The registry failed.", "content": content},

@@ -6,7 +6,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from sqlalchemy import Connection, delete
 
+from index.store.tables import changes as change_rows
 from tests.conftest import OpenCrawl
 from tests.fakes.cards import CARD, agent_card, agent_entry, urn
 from tests.fakes.clock import FakeClock
@@ -71,11 +73,13 @@ async def test_the_feed_is_ordered_and_can_be_replayed_from_any_cursor(
             replayed += part["items"]
             after = part["next"]
         assert replayed == whole["items"]
-        assert await changes(registry, f"?after={after}") == {"items": [], "next": after, "last": after}
+        assert await changes(registry, f"?after={after}") == {"items": [], "next": after, "last": after, "oldest": 1}
         both = await changes(registry, "?limit=3&pageSize=2")
         assert both["items"] == whole["items"][:2], "of two sizes the smaller counts"
         ahead = await changes(registry, f"?after={after + 7}")
-        assert ahead == {"items": [], "next": after + 7, "last": after}, "whoever is ahead of the feed can tell"
+        assert ahead == {"items": [], "next": after + 7, "last": after, "oldest": 1}, (
+            "whoever is ahead of the feed can tell"
+        )
 
 
 async def test_every_kind_of_event_says_what_it_is_about(web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock) -> None:
@@ -242,7 +246,7 @@ async def test_an_unchanged_feed_is_not_sent_again(web: FakeWeb, open_crawl: Ope
 
 async def test_an_empty_feed_is_one(crawl_sqlite: OpenCrawl, clock: FakeClock) -> None:
     async with serving(crawl_sqlite) as registry:
-        assert await changes(registry) == {"items": [], "next": 0, "last": 0}
+        assert await changes(registry) == {"items": [], "next": 0, "last": 0, "oldest": 1}
         first = await registry.get("/api/v1/changes", Accept=ATOM)
         clock.advance(days=1)
         assert parsed(first).findall("a:entry", NAMES) == []
@@ -256,3 +260,23 @@ async def test_a_mirror_gets_a_thousand_events_at_a_time(web: FakeWeb, crawl_sql
         assert len((await changes(registry))["items"]) == 100
         page = await changes(registry, "?limit=5000")
         assert (len(page["items"]), page["next"], page["last"]) == (1000, 1000, 1003)
+
+
+async def test_who_asks_from_further_back_than_the_feed_goes_is_told(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    acme = web.site("acme")
+    acme.manifest(*(entry(f"n{number}") for number in range(5)))
+    async with serving(open_crawl, acme) as registry:
+        await registry.crawl.database.write(_forget_changes, 3)
+        late = await registry.get("/api/v1/changes?after=2")
+        assert (late.status, late.json["errorCode"]) == (410, "GONE")
+        assert "cursor 4" in late.json["message"]
+        assert [item["cursor"] for item in (await changes(registry, "?after=3"))["items"]] == [4, 5]
+        whole = await changes(registry)
+        assert ([item["cursor"] for item in whole["items"]], whole["oldest"]) == ([4, 5], 4)
+
+
+def _forget_changes(connection: Connection, last: int) -> None:
+    """Do what pruning does to a feed that has grown old."""
+    connection.execute(delete(change_rows).where(change_rows.c.cursor <= last))
