@@ -102,6 +102,8 @@ _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _INNER_SUFFIXES = (".local", ".internal", ".localhost", ".lan", ".home", ".corp", ".svc", ".intranet", ".home.arpa")
 _ADDRESS_NAMES = frozenset({"url", "endpoint", "jku", "streamable_http", "sse", "websocket", "trust_anchor", "href"})
 _PLAIN_SCHEMES = frozenset({"http", "ws"})
+# What stands after others, such as ipfs, is no host.
+_CALLED_SCHEMES = frozenset({"", "http", "https", "ws", "wss", "grpc", "grpcs"})
 _MOST_FINDINGS = 100
 _DEEPEST = 300
 
@@ -217,6 +219,8 @@ def _address_findings(text: str, place: _Place, https_host: str) -> Iterator[Pro
     bare = _HOST_AND_PORT.fullmatch(text)
     named = [("", bare[1])] if bare else [(match[1].lower(), _host(match[2])) for match in _AUTHORITY.finditer(text)]
     for scheme, host in named:
+        if scheme not in _CALLED_SCHEMES:
+            continue
         name = unquote(host).lower().strip("[]").rstrip(".")
         if https_host and name == https_host:
             if scheme in _PLAIN_SCHEMES:

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 import pytest
+import structlog
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.exam import Exam
@@ -73,6 +74,13 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
         if name.startswith("ARDVARK_"):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _own_logging() -> Iterator[None]:
+    """Take back what a command that ran inside a test set up for the log."""
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture

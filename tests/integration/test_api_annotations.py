@@ -73,7 +73,8 @@ async def test_a_result_says_where_it_is_from_how_fresh_it_is_and_what_disagrees
 
 async def test_the_worst_of_several_drifts_is_named(web: FakeWeb, open_crawl: OpenCrawl) -> None:
     acme = web.site("acme")
-    acme.manifest(agent_entry(version="0.9.0", type="application/mcp-server-card+json"))
+    endpoint = {"endpoint": acme.url("/gone")}
+    acme.manifest(agent_entry(version="0.9.0", metadata=endpoint))
     acme.json(CARD, agent_card())
     async with serving(open_crawl, allowed(acme)) as registry:
         drift = (await registry.get(f"/api/v1/agents/{urn()}/drift")).json

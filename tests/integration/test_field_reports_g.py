@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web as server
 from structlog.testing import capture_logs
 
+from index.findings import redact
 from index.store.snapshots import load_snapshot
 from tests.conftest import OpenCrawl
 from tests.fakes.clock import FakeClock
@@ -155,7 +156,11 @@ async def test_fr_108_every_text_is_kept_and_served_as_published_and_obeyed_nowh
             crawl = registry.crawl
             assert await crawl.identifiers() == sorted(urn(name) for name in HOSTILE_TEXTS)
             for name, value in published.items():
-                assert (await registry.get(f"/api/v1/agents/{urn(name)}")).json == value
+                served = (await registry.get(f"/api/v1/agents/{urn(name)}")).json
+                # What looks like a credential is masked, and said to be.
+                masked = {member for member in value if redact({member: value[member]}) != {member: value[member]}}
+                assert {member: served[member] for member in value} == redact(value)
+                assert set(served.get("ardvark:adapted", ())) == masked
                 assert await registry.found(urn(name)) == [urn(name)]
             results = {item["identifier"]: item for item in await registry.pages("tool", 3)}
             assert results[urn("instruction")]["description"] == published["instruction"]["description"]
@@ -222,7 +227,8 @@ async def test_fr_107_what_a_publisher_corrects_is_gone_from_every_answer_and_ke
     secret = "EXAMPLE-not-a-real-key-0000"
     acme.manifest(entry("leaky", metadata={"apiKey": secret}, tags=[secret], description=f"use {secret}"))
     async with serving(open_crawl, acme) as registry:
-        assert await registry.found("tool", filter={"metadata.apiKey": [secret]}) == [urn("leaky")]
+        assert await registry.found("tool", filter={"metadata.apiKey": [secret]}) == [], "masked before it is indexed"
+        assert await registry.found("tool") == [urn("leaky")]
         leaked = (await registry.crawl.documents(acme))[ARD].digest
         acme.manifest(entry("leaky"))
         await registry.crawl.run()
@@ -235,7 +241,8 @@ async def test_fr_107_what_a_publisher_corrects_is_gone_from_every_answer_and_ke
         assert await registry.counts("tags") == await registry.counts("metadata.apiKey") == {}
         assert all(secret.encode() not in answer.body for answer in registry.answers)
         (change,) = await registry.crawl.changes(1)
-        assert set(change.members) == {"/description", "/tags", "/metadata"}
+        marks = {"/@context", "/ardvark:adapted"}
+        assert set(change.members) == {"/description", "/tags", "/metadata"} | marks, "it is served as published again"
         assert secret not in repr(await registry.crawl.changes()), "the feed names members and no values"
         body = await registry.crawl.database.read(load_snapshot, leaked)
         assert body is not None
