@@ -4,13 +4,18 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test lint bench install-run install-dev clean docs
+.PHONY: run test exam lint bench install-run install-dev clean docs
 
 run: $(VENV)/.run
 	$(BIN)/ardvark demo
 
 test: $(VENV)/.dev lint
 	$(BIN)/pytest -n auto --dist loadgroup
+
+# The long form of what `make test` tries in short: crashes, faults, and a hundred thousand visits.
+exam: $(VENV)/.dev
+	$(BIN)/pytest -n 0 --exam --exam-write tests/system/test_crash.py tests/system/test_faults.py
+	$(BIN)/python -m tests.bench steady
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
