@@ -3,21 +3,22 @@
 import asyncio
 import os
 import random
+import shutil
 import socket
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
 
 from tests.fakes.clock import FakeClock
+from tests.fakes.databases import POSTGRES, ReusedDatabase, prepare
 from tests.fakes.exam import Exam
 from tests.fakes.harness import Crawl, crawling, settings_for
 from tests.fakes.web import FakeWeb, Site
-
-POSTGRES = "postgresql+asyncpg://postgres@127.0.0.1:5432"
 
 
 def _postgres_answers() -> bool:
@@ -118,6 +119,33 @@ async def _statement(statement: str) -> None:
         await connection.close()
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def prepared_url(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[str]:
+    """A database on each engine with its schema in place and nothing in it; the one on PostgreSQL is used again."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("_sqlite_template"), tmp_path / "ardvark.db")
+        yield f"sqlite+aiosqlite:///{tmp_path}/ardvark.db"
+        return
+    if not HAS_POSTGRES:
+        pytest.skip("PostgreSQL does not answer on 127.0.0.1:5432")
+    yield request.getfixturevalue("_reused_database").emptied()
+
+
+@pytest.fixture(scope="session")
+def _sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file as the migrations leave it, to be copied."""
+    file = tmp_path_factory.mktemp("template") / "ardvark.db"
+    asyncio.run(prepare(f"sqlite+aiosqlite:///{file}"))
+    return file
+
+
+@pytest.fixture(scope="session")
+def _reused_database() -> Iterator[ReusedDatabase]:
+    database = ReusedDatabase(f"ardvark_test_{uuid.uuid4().hex[:12]}")
+    yield database
+    database.drop()
+
+
 @pytest.fixture
 def sqlite_url(tmp_path: Any) -> str:
     return f"sqlite+aiosqlite:///{tmp_path}/ardvark.db"
@@ -127,18 +155,19 @@ OpenCrawl = Callable[..., AbstractAsyncContextManager[Crawl]]
 
 
 @pytest.fixture
-def open_crawl(database_url: str, clock: FakeClock) -> OpenCrawl:
+def open_crawl(prepared_url: str, clock: FakeClock) -> OpenCrawl:
     """Open a crawl of sites on each engine: `async with open_crawl(site) as crawl`."""
 
     def opened(*origins: Site | str | dict[str, Any], **sections: Any) -> AbstractAsyncContextManager[Crawl]:
-        return crawling(settings_for(*origins, url=database_url, **sections), clock)
+        return crawling(settings_for(*origins, url=prepared_url, **sections), clock)
 
     return opened
 
 
 @pytest.fixture
-def crawl_sqlite(sqlite_url: str, clock: FakeClock) -> OpenCrawl:
+def crawl_sqlite(sqlite_url: str, clock: FakeClock, tmp_path: Path, _sqlite_template: Path) -> OpenCrawl:
     """The same on SQLite alone, for what the engine cannot change."""
+    shutil.copy(_sqlite_template, tmp_path / "ardvark.db")
 
     def opened(*origins: Site | str | dict[str, Any], **sections: Any) -> AbstractAsyncContextManager[Crawl]:
         return crawling(settings_for(*origins, url=sqlite_url, **sections), clock)

@@ -181,7 +181,7 @@ async def test_a_failure_removes_nothing_and_marks_the_listing_stale(
 
 @pytest.mark.parametrize("name", ["robots.txt forbids it"])
 async def test_stale_is_stale_on_both_engines_and_show_says_why(
-    web: FakeWeb, open_crawl: OpenCrawl, database_url: str, name: str
+    web: FakeWeb, open_crawl: OpenCrawl, prepared_url: str, name: str
 ) -> None:
     fault, outcome = FAULTS[name]
     acme = web.site("acme")
@@ -192,7 +192,7 @@ async def test_stale_is_stale_on_both_engines_and_show_says_why(
         await crawl.run()
         since = await stale_since(crawl, urn("echo"))
         assert since is not None
-    shown = await show(database_url, urn("echo"))
+    shown = await show(prepared_url, urn("echo"))
     assert shown["state"] == "stale"
     assert shown["entry"]["identifier"] == urn("echo")
     assert shown["provenance"]["staleReason"].startswith(f"{outcome}: ")
@@ -306,7 +306,7 @@ async def test_fr_70_a_failed_source_keeps_its_entries_and_is_tried_again_early(
 
 
 async def test_fr_72_what_a_complete_reading_lacks_leaves_search_and_stays_in_history(
-    web: FakeWeb, open_crawl: OpenCrawl, database_url: str, clock: FakeClock
+    web: FakeWeb, open_crawl: OpenCrawl, prepared_url: str, clock: FakeClock
 ) -> None:
     acme = web.site("acme")
     acme.manifest(entry("apple"), entry("birch"), entry("cedar"))
@@ -328,17 +328,17 @@ async def test_fr_72_what_a_complete_reading_lacks_leaves_search_and_stays_in_hi
         assert row is not None
         assert row.removed_at == clock.now()
         assert page.body
-    shown = await show(database_url, urn("birch"))
+    shown = await show(prepared_url, urn("birch"))
     assert shown["state"] == "removed"
     assert shown["entry"]["displayName"] == "Birch"
     assert shown["provenance"]["url"] == acme.url(ARD)
-    status, out = await command(database_url, "changes", "--identifier", urn("birch"), "--json")
+    status, out = await command(prepared_url, "changes", "--identifier", urn("birch"), "--json")
     assert status == 0
     assert [item["kind"] for item in json.loads(out)["items"]] == ["entry.added", "entry.removed"]
 
 
 async def test_fr_61_listings_follow_the_live_document(
-    web: FakeWeb, open_crawl: OpenCrawl, database_url: str, clock: FakeClock
+    web: FakeWeb, open_crawl: OpenCrawl, prepared_url: str, clock: FakeClock
 ) -> None:
     acme = web.site("acme")
     acme.manifest(entry("agent", displayName="Alpha", version="3.0.1"))
@@ -363,9 +363,9 @@ async def test_fr_61_listings_follow_the_live_document(
 
     # A publisher who does not want to wait asks the operator for a look right now.
     acme.manifest(entry("agent", displayName="Gamma", version="3.1.0"))
-    status, out = await command(database_url, "origins", "visit", acme.origin, "--json", origins=[acme.origin])
+    status, out = await command(prepared_url, "origins", "visit", acme.origin, "--json", origins=[acme.origin])
     assert status == 0, out
-    assert (await show(database_url, urn("agent")))["entry"]["displayName"] == "Gamma"
+    assert (await show(prepared_url, urn("agent")))["entry"]["displayName"] == "Gamma"
 
 
 # --- FR-73: a large drop is held until it is seen twice ---------------------------------------------------------------
@@ -1178,7 +1178,7 @@ async def test_origins_added_by_command_are_removed_by_command(web: FakeWeb, sql
 
 
 async def test_show_tells_where_a_listing_comes_from(
-    web: FakeWeb, open_crawl: OpenCrawl, database_url: str, clock: FakeClock
+    web: FakeWeb, open_crawl: OpenCrawl, prepared_url: str, clock: FakeClock
 ) -> None:
     acme = web.site("acme")
     acme.robots(f"User-agent: *\nDisallow: /private\nAgentmap: {acme.url('/hint')}\n")
@@ -1202,7 +1202,7 @@ async def test_show_tells_where_a_listing_comes_from(
         assert fetch is not None
         assert (fetch.outcome, fetch.conditional, fetch.robots) == ("not_modified", True, "robots")
         entry_digest, snapshot = row.digest, row.snapshot
-    shown = await show(database_url, urn("echo"))
+    shown = await show(prepared_url, urn("echo"))
     assert shown["state"] == "current"
     assert shown["entry"] == entry("echo", description="changed")
     provenance = shown["provenance"]
