@@ -129,7 +129,9 @@ class Agenda:
     def _urgency(self, target: Target, *, by_turn: bool) -> tuple[Any, ...]:
         state = self.states.get(target.lead.url)
         seen_at: datetime | None = state.attempted_at if state is not None and by_turn else None
-        return (seen_at is not None, seen_at, target.lead.rank, target.lead.url)
+        # What fails must not keep the others from their turn where only a few are tried.
+        failures = 0 if state is None else state.failures
+        return (seen_at is not None, seen_at, failures, target.lead.rank, target.lead.url)
 
     def _is_due(self, state: DocumentState) -> bool:
         return state.next_fetch_at is None or state.next_fetch_at <= self.clock.now()

@@ -27,6 +27,7 @@ from crawler.fetch.client import FetchClient, Request
 from crawler.fetch.robots import ParsedRobots, RobotsGate, RobotsPolicy
 from crawler.judge import Judge, JudgeRules
 from crawler.madp import MadpVisit
+from crawler.policy.backoff import SILENT_AFTER, pause_after_silence, silence_after
 from crawler.policy.cadence import Range
 from crawler.policy.freshness import Verdict
 from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
@@ -89,6 +90,8 @@ class VisitReport:
     robots: str = ""
     # How long the origin wants to be left alone: its Retry-After, or the pause before documents left for later.
     wait: timedelta | None = None
+    # How long we leave it alone because it does not answer.
+    pause: timedelta | None = None
     postponed: int = 0
     unvisited: list[Target] = field(default_factory=list)
     owners: set[str] = field(default_factory=set)
@@ -180,6 +183,7 @@ class _Visit:
         self._judge = Judge(policy.rules, clock, shelf, self._fetch, self._is_catch_all, self._decide)
         self._madp = MadpVisit(rules.origin, scope, shelf, self._states, madp)
         self._report = VisitReport(rules.origin)
+        self._silence = 0
 
     async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
         """Look at everything that is due, and at what turns up meanwhile."""
@@ -232,8 +236,16 @@ class _Visit:
         """Leave the rest for a later visit when the origin asks for it, or when the pause would hold this one up."""
         if self._is_slow() and self._report.outcomes:
             self._report.wait = max(self._report.wait or timedelta(0), self._gate.spacing(self._rules.origin))
+        if self._silence >= SILENT_AFTER:
+            self._report.pause = self._pause_after_silence()
+            return True
         # While robots.txt cannot be had nothing is asked for, and what that means for each document is worth noting.
         return self._report.wait is not None and self._report.robots != "robots_unreachable"
+
+    def _pause_after_silence(self) -> timedelta:
+        times = max(state.failures for state in self._states.values())
+        ceiling = self._policy.rules.manifest_watch.failure_ceiling
+        return pause_after_silence(times, ceiling=ceiling, chance=self._clock.chance())
 
     def _is_slow(self) -> bool:
         return self._gate.spacing(self._rules.origin) > self._policy.max_wait
@@ -242,6 +254,8 @@ class _Visit:
         """Fetch one document, judge it, record it and take up its leads, which may go to the end of the queue."""
         state = self._state_of(target)
         observation = await self._fetch(state)
+        if state.url.startswith(f"{self._rules.origin}/"):
+            self._silence = silence_after(self._silence, observation)
         visit = self._with_leads(await self._judge.judge(state, observation))
         await self._shelf.record(visit)
         self._states[state.url] = visit.state

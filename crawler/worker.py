@@ -271,8 +271,19 @@ class Crew:
         next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
         if not_before is not None:
             next_at = not_before if report.postponed else max(next_at, not_before)
+        if report.pause is not None:
+            next_at = max(next_at, now + report.pause)
         return Settlement(
-            claim.origin, claim.fence, now, outcome, report.robots, report.failed, next_at, not_before, report.madp
+            claim.origin,
+            claim.fence,
+            now,
+            outcome,
+            report.robots,
+            report.failed,
+            next_at,
+            not_before,
+            report.madp,
+            silent=report.pause is not None,
         )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from index.documents import Outcome
+from index.documents import Observation, Outcome
 
 _MOST_STEPS = 20
 _ANSWER_JITTER = 0.1
@@ -45,6 +45,8 @@ BACKOFFS: Mapping[Outcome, Backoff] = MappingProxyType(
 )
 # What has a reason of its own to be treated otherwise: a robots.txt that cannot be had is no word of the publisher.
 _BY_REASON: Mapping[str, Backoff] = MappingProxyType({"robots_unreachable": _FAILURE})
+# After so many requests in a row without any answer an origin is left alone, for the others would get none either.
+SILENT_AFTER = 3
 # A visit that a fault of ours ended.
 CRASHED = _FAILURE
 
@@ -76,3 +78,16 @@ def next_try(
         return now + wait * (0.5 + chance)
     due = max(now + wait, min(fresh_until or now, now + ceiling))
     return now + (due - now) * (1 + _ANSWER_JITTER * chance)
+
+
+def silence_after(silence: int, observation: Observation) -> int:
+    """Count the requests in a row that got no answer; what was not asked for at all counts for nothing."""
+    if observation.status is not None:
+        return 0
+    return silence + (observation.outcome is Outcome.UNREACHABLE)
+
+
+def pause_after_silence(times: int, *, ceiling: timedelta, chance: float) -> timedelta:
+    """Choose how long a silent origin is left alone; `times` is how often the document that failed most has done so."""
+    steps: int = 2 ** min(max(times, 1) - 1, _MOST_STEPS)
+    return min(_FAILURE.first * steps, ceiling) * (0.5 + chance)

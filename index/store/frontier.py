@@ -51,7 +51,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of a visit."""
+    """The end of a visit; a `silent` origin stopped answering on the way."""
 
     origin: str
     fence: int
@@ -62,6 +62,7 @@ class Settlement:
     next_visit_at: datetime
     not_before: datetime | None = None
     madp: Mapping[str, Any] | None = None
+    silent: bool = False
 
 
 def put_origins(
@@ -261,7 +262,7 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
             held = (origins.c.id == origin_id(item.origin)) & (origins.c.fence == item.fence)
             connection.execute(update(origins).where(held).values(madp=storable_json(item.madp)))
     # What other visits found on the origin meanwhile was never looked at, so it is due again.
-    for chunk in chunks(origin_id(item.origin) for item in settlements if not item.failed):
+    for chunk in chunks(origin_id(item.origin) for item in settlements if not (item.failed or item.silent)):
         unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched
         waiting = origins.c.id.in_(chunk) & origins.c.active & select(documents.c.id).where(unseen).exists()
         connection.execute(update(origins).where(waiting).values(next_visit_at=soonest(settlements[-1].at)))
