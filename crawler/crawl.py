@@ -127,7 +127,7 @@ async def _welcome(crew: Crew, names: Sequence[str], summary: CrawlSummary, rest
 
 
 async def _visit_unseen(crew: Crew, origins: Sequence[str], resting: set[str], visits: int) -> set[str]:
-    """Look at documents that nobody has looked at; gives the origins that these named in turn."""
+    """Look at documents not looked at since they were named; gives the origins that these name in turn."""
     named: set[str] = set()
     for start in range(0, len(origins), visits):
         claims = await crew.claim(visits, origins[start : start + visits])
@@ -140,7 +140,7 @@ async def _visit_unseen(crew: Crew, origins: Sequence[str], resting: set[str], v
 
 
 def _has_unseen(claim: Claim) -> bool:
-    return any(state.attempted_at is None for state in claim.states.values())
+    return any(state.next_fetch_at is None and state.has_schedule for state in claim.states.values())
 
 
 def _rest(resting: set[str], report: VisitReport) -> None:

@@ -127,6 +127,11 @@ class DocumentState:
     entry_count: int = 0
 
     @property
+    def has_schedule(self) -> bool:
+        """Tell a document with times of its own from those that are asked for whenever a visit needs them."""
+        return self.kind not in (DocumentKind.ROBOTS, DocumentKind.CONTROL)
+
+    @property
     def holds_listings(self) -> bool:
         """Tell whether the index may show what this document says."""
         return self.applied_digest is not None and self.kind in (DocumentKind.MANIFEST, DocumentKind.PAGE)

@@ -49,3 +49,20 @@ async def test_a_catalog_on_an_origin_that_asks_for_patience_does_not_hold_up_th
         assert await crawl.identifiers() == ["urn:air:atlas.example:tool:echo"]
         assert summary.failed == 1
         assert [seen.path for seen in busy.requests()] == ["/robots.txt", "/.well-known/ard.json"]
+
+
+async def test_a_catalog_that_is_pointed_to_again_is_read_in_the_same_crawl(
+    web: FakeWeb, open_crawl: OpenCrawl
+) -> None:
+    atlas, guild = web.site("atlas"), web.site("guild")
+    kiln = entry("kiln", "guild.example")
+    atlas.manifest(pointer(guild, "/potters.json", "atlas.example"))
+    guild.manifest(kiln, path="/potters.json")
+    async with open_crawl(guild, atlas) as crawl:
+        await crawl.run()
+        atlas.page("/.well-known/ard.json", status=410)
+        await crawl.run()
+        assert await crawl.identifiers() == []
+        atlas.manifest(pointer(guild, "/potters.json", "atlas.example"))
+        await crawl.run()
+        assert await crawl.identifiers() == [kiln["identifier"]]
