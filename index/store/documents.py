@@ -1,6 +1,6 @@
 """Watched documents, the leads between them, and the append-only log of fetches."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -14,6 +14,7 @@ from index.store.tables import documents, fetches, key_of, leads, origins, snaps
 
 # What a document is never changes; the rest follows its state.
 _FIXED = ("origin_id", "url", "first_seen_at")
+_OF_LISTINGS = ("applied_digest", "held", "entry_count")
 _LOOKED_FOR = frozenset({Mechanism.AGENT_CARD, Mechanism.LEGACY_CARD, Mechanism.SERVER_CARD})
 # A lead that a complete reading lacks this often has been withdrawn.
 _WITHDRAWN_AFTER = 2
@@ -146,16 +147,33 @@ def state_row(state: DocumentState) -> dict[str, Any]:
     }
 
 
-def put_documents(connection: Connection, states: Sequence[DocumentState]) -> None:
-    """Insert documents or bring them up to date; their origins are made known first."""
+def put_documents(connection: Connection, states: Sequence[DocumentState], applied: Collection[str]) -> None:
+    """Insert documents or bring them up to date; their origins are made known first.
+
+    What the listings reflect is renewed for those alone whose reading is `applied` now: of the others it may have been
+    taken away since their states were loaded.
+    """
     if not states:
         return
     ensure_origins(connection, {state.origin: state.attempted_at or state.first_seen_at for state in states})
-    rows = [state_row(state) for state in states if state.mechanism not in _LOOKED_FOR]
-    upsert_rows(connection, documents, rows, never=_FIXED)
-    # What we look for of our own accord stays watched and is the origin's own, whoever pointed to it before.
-    rows = [{**state_row(state), "watched": True} for state in states if state.mechanism in _LOOKED_FOR]
-    upsert_rows(connection, documents, rows, never=_FIXED[1:])
+    for never, part in (
+        ((), [state for state in states if state.url in applied]),
+        (_OF_LISTINGS, [state for state in states if state.url not in applied]),
+    ):
+        rows = [state_row(state) for state in part if state.mechanism not in _LOOKED_FOR]
+        upsert_rows(connection, documents, rows, never=(*_FIXED, *never))
+        # What we look for of our own accord stays watched and is the origin's own, whoever pointed to it before.
+        rows = [{**state_row(state), "watched": True} for state in part if state.mechanism in _LOOKED_FOR]
+        upsert_rows(connection, documents, rows, never=(*_FIXED[1:], *never))
+
+
+def forgotten_documents(connection: Connection, urls: Iterable[str]) -> set[str]:
+    """Name the documents among these that are known and watched no longer."""
+    forgotten: set[str] = set()
+    for chunk in chunks(document_id(url) for url in urls):
+        query = select(documents.c.url).where(documents.c.id.in_(chunk), ~documents.c.watched)
+        forgotten.update(connection.execute(query).scalars())
+    return forgotten
 
 
 def ensure_origins(connection: Connection, named: dict[str, datetime]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
+from index.documents import DocumentKind
 from index.drift import CardView, Disagreement, compare_cards_of_origin, compare_inline, compare_manifests
 from index.records import Mechanism, Standing
 from index.served import members_of
@@ -45,7 +46,11 @@ def _origins_of(connection: Connection, keys: Iterable[int]) -> set[int]:
 def _manifests_of(connection: Connection, origin: int, read: Collection[int]) -> list[Verdict]:
     """Compare the predecessor's path, the copy, with the current one; nothing is told while one cannot be seen."""
     wanted = (Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH)
-    query: Select[Any] = select(documents).where(documents.c.origin_id == origin, documents.c.mechanism.in_(wanted))
+    query: Select[Any] = select(documents).where(
+        documents.c.origin_id == origin,
+        documents.c.kind == DocumentKind.MANIFEST,
+        documents.c.mechanism.in_(wanted),
+    )
     rows = {row.mechanism: row for row in connection.execute(query)}
     current, older = (rows.get(mechanism) for mechanism in wanted)
     if current is None or older is None:

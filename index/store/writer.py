@@ -18,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 
 from index import metrics
 from index.documents import SUCCESSES, DocumentKind, DocumentVisit, FollowedLead, Outcome
+from index.records import Mechanism
 from index.store.artifacts import (
     NewArtifact,
     PutArtifacts,
@@ -32,6 +33,7 @@ from index.store.database import Database
 from index.store.documents import (
     FoundLeads,
     document_id,
+    forgotten_documents,
     origin_id,
     put_document_problems,
     put_documents,
@@ -45,6 +47,8 @@ from index.store.snapshots import NewSnapshot, is_private, mark_private, put_sna
 
 _log = structlog.get_logger("ardvark.store")
 _MOST_UNITS = 500
+# The ways by which a document is watched for as long as something names it.
+_NAMED = frozenset({Mechanism.NESTED, Mechanism.ENTRY})
 _LAST_PATIENCE_S = 5.0
 
 
@@ -261,11 +265,17 @@ def _rounds(visits: Sequence[DocumentVisit]) -> list[list[DocumentVisit]]:
 
 
 def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally: Tally, now: datetime) -> None:
-    put_documents(connection, [visit.state for visit in visits])
+    wanted = _still_wanted(connection, visits)
+    put_documents(
+        connection,
+        [visit.state for visit in wanted],
+        applied={visit.state.url for visit in wanted if _is_applied(visit)},
+    )
     put_fetches(connection, visits)
+    tally.documents.update(str(visit.observation.outcome) for visit in visits)
+    visits = wanted
     tally.snapshots += put_snapshots(connection, _snapshots(visits))
     mark_private(connection, _privacy(visits))
-    tally.documents.update(str(visit.observation.outcome) for visit in visits)
     put_document_problems(
         connection,
         [
@@ -300,6 +310,24 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
         if visit.leads or visit.leads_complete
     ]
     _take_leads(connection, leads, confirmed, tally)
+
+
+def _still_wanted(connection: Connection, visits: Sequence[DocumentVisit]) -> Sequence[DocumentVisit]:
+    """Leave out what was only looked at because somebody named it, which nobody does any more."""
+    led = [visit.state.url for visit in visits if visit.state.mechanism in _NAMED]
+    forgotten = forgotten_documents(connection, led)
+    if forgotten:
+        for visit in visits:
+            forgotten -= {item.lead.url for item in visit.leads if item.owner is not None}
+            entries = visit.reading.entries if visit.reading is not None else ()
+            forgotten -= {entry.artifact.url for entry in entries if entry.artifact and entry.artifact.url}
+    return [visit for visit in visits if visit.state.url not in forgotten] if forgotten else visits
+
+
+def _is_applied(visit: DocumentVisit) -> bool:
+    """Tell whether listings are brought in line with what was read, or lose what is gone."""
+    is_read = visit.reading is not None or visit.artifact is not None
+    return visit.taken_away or (is_read and visit.state.outcome in SUCCESSES)
 
 
 def _take_cards(connection: Connection, visits: Sequence[DocumentVisit], now: datetime) -> PutArtifacts:
