@@ -19,7 +19,6 @@ CARD_PATHS = (
     "/.well-known/mcp-server-card",
     "/.well-known/mcp/server-card",
 )
-ACCEPT = {"Accept": "application/mcp-server-card+json, application/json;q=0.9, */*;q=0.5"}
 CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 _LONGEST = {"name": 200, "title": 100, "version": 255, "description": 100}
 _SHORTEST_NAME = 3
