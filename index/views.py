@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from index.behind import behind
 from index.cards import summary
 from index.documents import SUCCESSES
 from index.drift import lag
 from index.findings import redact
 from index.freshness import Freshness, FreshnessState, judge
 from index.freshness import to_json as freshness_members
+from index.http_date import parse_http_date
 
 _LIVE = "live"
 _CREDENTIAL_STATUSES = frozenset({401, 402, 403})
@@ -340,7 +342,28 @@ def artifact_json(state: Any, now: datetime) -> dict[str, Any]:
         written["outcome"] = document.outcome
         written["reason"] = document.reason
         written["status"] = document.status
+    if card is not None and document is not None and not card.inline:
+        written["updatedAtLag"] = _updated_at_lag(state.derived, card, document)
     return written
+
+
+def _updated_at_lag(derived: Mapping[str, Any], card: Any, document: Any) -> dict[str, Any] | None:
+    stated = derived.get("updatedAt")
+    found = behind(
+        datetime.fromisoformat(stated) if stated else None,
+        before_at=card.before_at,
+        changed_at=card.changed_at,
+        last_modified_at=parse_http_date(document.headers.get("last-modified")),
+    )
+    if found is None:
+        return None
+    return {
+        "updatedAt": instant(found.updated_at),
+        "changedAt": instant(found.changed_at),
+        "atLeastS": found.at_least_s,
+        "atMostS": found.at_most_s,
+        "basis": found.basis,
+    }
 
 
 def card_json(card: Any) -> dict[str, Any]:

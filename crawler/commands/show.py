@@ -115,10 +115,19 @@ def _artifact(artifact: dict[str, Any]) -> str:
             ("skills", ", ".join(map(str, summary.get("skills", [])))),
             ("tools", ", ".join(map(str, summary.get("tools", [])))),
             ("freshness", _plain(artifact.get("freshness"))),
+            ("entry is behind", _behind(artifact.get("updatedAtLag"))),
         ]
     )
     faults = [*artifact.get("findings", []), *artifact.get("problems", [])]
     return f"{lines}\n\n{problems_table(faults)}" if faults else lines
+
+
+def _behind(lag: dict[str, Any] | None) -> str | None:
+    if lag is None:
+        return None
+    least, most = round(lag["atLeastS"]), round(lag["atMostS"])
+    apart = f"{least} s" if least == most else f"{least} to {most} s"
+    return f"updatedAt {lag['updatedAt']} is {apart} before the card changed"
 
 
 def problems_table(problems: Sequence[dict[str, Any]]) -> str:

@@ -37,9 +37,10 @@ from crawler.fetch.guard import GuardedResolver, GuardedSockets
 from crawler.fetch.limiter import Limiter
 from crawler.fetch.meter import measure
 from crawler.policy.addresses import AddressPolicy
-from crawler.policy.freshness import parse_http_date, parse_retry_after
+from crawler.policy.freshness import parse_retry_after
 from crawler.policy.scope import Admitted, Refused
 from index.documents import Hop, Observation, Outcome
+from index.http_date import parse_http_date
 from index.urls import BadUrl, origin_of, resolve, scheme_of
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

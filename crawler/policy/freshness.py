@@ -6,10 +6,11 @@ The rules are those of a shared cache (RFC 9111), for what we fetch we serve on.
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_tz
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+
+from index.http_date import parse_http_date
 
 MAX_DELTA_S = 2**31  # RFC 9111 1.2.2: a larger number means this one
 _HEURISTIC_STATUS = frozenset({200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501})  # RFC 9110 15.1
@@ -117,22 +118,6 @@ def _seconds(text: str) -> int | None:
     if not re.fullmatch(r"[0-9]+", text, re.ASCII):
         return None
     return MAX_DELTA_S if len(text) > 10 else min(int(text), MAX_DELTA_S)
-
-
-def parse_http_date(text: str | None) -> datetime | None:
-    """Read an HTTP date in any of its three forms, always as UTC (RFC 9110 5.6.7); None when it is none.
-
-    A year of two digits is one from 1969 to 2068.
-    """
-    if text is None or len(text) > 64 or not re.match(r"[A-Za-z]{3,9},? ", text):
-        return None
-    parts = parsedate_tz(text)
-    if parts is None:
-        return None
-    try:
-        return datetime(*parts[:5], min(parts[5], 59), tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def stored_headers(headers: Headers) -> dict[str, str]:

@@ -25,12 +25,12 @@ from crawler.policy.freshness import (
     conditional_headers,
     freshness,
     judge_not_modified,
-    parse_http_date,
     stored_headers,
     update_stored,
     validators_of,
 )
 from index.documents import DocumentKind, DocumentState, Observation, Outcome
+from index.http_date import parse_http_date
 
 # After so many 200s with the same bytes the entity tag is known to match nothing, as behind compressing servers.
 _INEFFECTIVE_AFTER = 3

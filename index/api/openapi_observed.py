@@ -280,9 +280,24 @@ def _provenance_schemas() -> dict[str, Any]:
         "Artifact": {
             "type": "object",
             "description": "What became of what an entry points to or holds; a card that was read is shown in short.",
-            "properties": {"state": _TEXT, "url": _MAYBE, "declaredType": _MAYBE, "freshness": ref("Freshness")},
+            "properties": {
+                "state": _TEXT,
+                "url": _MAYBE,
+                "declaredType": _MAYBE,
+                "freshness": ref("Freshness"),
+                "updatedAtLag": {"oneOf": [{"type": "null"}, ref("UpdatedAtLag")]},
+            },
             "required": ["state", "url", "declaredType"],
         },
+        "UpdatedAtLag": _whole(
+            {
+                "updatedAt": _INSTANT,
+                "changedAt": _INSTANT,
+                "atLeastS": {"type": "number", "exclusiveMinimum": 0},
+                "atMostS": {"type": "number", "exclusiveMinimum": 0},
+                "basis": {"type": "string", "enum": ["last-modified", "observed"]},
+            }
+        ),
         "Provenance": _whole(
             {
                 "identifier": _TEXT,

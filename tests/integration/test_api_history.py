@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.described import complaints
 from tests.fakes.harness import ALL_SURFACES
 from tests.fakes.registry import Registry, serving
-from tests.fakes.web import FakeWeb, Site, entry
+from tests.fakes.web import FakeWeb, Site, entry, http_date
 
 ARD = "/.well-known/ard.json"
 ECHO = "urn:air:acme.example:tool:echo"
@@ -329,3 +330,34 @@ async def test_an_operator_may_pass_private_bodies_on(web: FakeWeb, crawl_sqlite
     page = acme.manifest(entry("echo"), headers={"Cache-Control": "private"})
     async with serving(crawl_sqlite, acme, crawl={"list_private": True}) as registry:
         assert (await registry.get(f"/api/v1/snapshots/{digest(page.body)}")).body == page.body
+
+
+async def test_provenance_says_how_long_before_the_change_of_its_card_an_entry_was_updated(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    acme = web.site("acme")
+    updated = clock.now() - timedelta(hours=1)
+    acme.manifest(agent_entry(updatedAt=updated.isoformat()))
+    acme.json(CARD, agent_card())
+    async with serving(open_crawl, origin(acme)) as registry:
+        assert (await told(registry, "provenance"))["artifact"]["updatedAtLag"] is None, "nobody saw it change"
+        clock.advance(hours=3)
+        acme.json(CARD, agent_card(version="1.1.0"))
+        await registry.crawl.run()
+        provenance = await told(registry, "provenance")
+        lag = provenance["artifact"]["updatedAtLag"]
+        assert lag["basis"] == "observed"
+        assert lag["atLeastS"] == pytest.approx(3600, abs=60)
+        assert lag["atMostS"] == pytest.approx(4 * 3600, abs=60)
+        assert await complaints(registry, "Provenance", provenance) == []
+        clock.advance(hours=3)
+        modified = clock.now() - timedelta(hours=2)
+        acme.json(CARD, agent_card(version="1.2.0"), last_modified=http_date(modified))
+        await registry.crawl.run()
+        lag = (await told(registry, "provenance"))["artifact"]["updatedAtLag"]
+        assert lag["basis"] == "last-modified"
+        assert lag["atLeastS"] == lag["atMostS"] == pytest.approx((modified - updated).total_seconds(), abs=1)
+        acme.manifest(agent_entry(updatedAt=clock.now().isoformat(), version="1.2.0"))
+        clock.advance(hours=3)
+        await registry.crawl.run()
+        assert (await told(registry, "provenance"))["artifact"]["updatedAtLag"] is None, "the catalog has followed"

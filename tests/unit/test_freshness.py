@@ -22,7 +22,6 @@ from crawler.policy.freshness import (
     judge_not_modified,
     parse_cache_control,
     parse_etag,
-    parse_http_date,
     parse_retry_after,
     stored_headers,
     strong_equal,
@@ -30,6 +29,7 @@ from crawler.policy.freshness import (
     validators_of,
     weak_equal,
 )
+from index.http_date import parse_http_date
 from tests.fakes.web import http_date
 
 NOW = datetime(2026, 5, 5, 12, 0, 0, tzinfo=UTC)
