@@ -123,6 +123,19 @@ class ApiSettings(Section):
     metrics: Annotated[bool, Field(description="Serve `/metrics` for Prometheus.")] = True
 
 
+class MetricsSettings(Section):
+    """Metrics, health and readiness beside the API, in every role."""
+
+    listen: Annotated[
+        Listen | None,
+        Field(
+            description="Address and port for `/metrics`, `/healthz` and `/readyz` alone; unset: none. The API serves "
+            "them at `api.listen` in any case, a crawler or scheduler nowhere else.",
+            examples=["127.0.0.1:9464"],
+        ),
+    ] = None
+
+
 class NetworkSettings(Section):
     """What may be dialled. Everything that opens a door is closed by default."""
 
@@ -352,6 +365,7 @@ class Settings(BaseSettings):
     origins: Annotated[tuple[OriginSettings, ...], Field(description="The allowlist.")] = ()
     storage: StorageSettings = StorageSettings()
     api: ApiSettings = ApiSettings()
+    metrics: MetricsSettings = MetricsSettings()
     network: NetworkSettings = NetworkSettings()
     politeness: PolitenessSettings = PolitenessSettings()
     crawl: CrawlSettings = CrawlSettings()

@@ -7,8 +7,9 @@ import structlog
 
 from config.settings import Settings
 from crawler.allowlist import ANNOUNCE_EVERY, Role
-from crawler.commands.session import crawling, opened_database, run_async, settings_of
+from crawler.commands.session import crawling, run_async, settings_of
 from crawler.daemon import Daemon, Duty
+from crawler.opening import awaited_database
 from crawler.upkeep import EVERY as UPKEEP_EVERY
 from crawler.upkeep import Upkeep
 from index.api.app import ApiServer
@@ -38,7 +39,7 @@ def run(context: click.Context, role: str, listen: str | None) -> None:
 
 async def run_daemon(settings: Settings, role: Role = Role.ALL) -> None:
     """Run a crawler, a scheduler, or both with the API in one process."""
-    async with crawling(settings, role) as parts:
+    async with crawling(settings, role, awaited_database(settings)) as parts:
         duties = [Duty("allowlist", parts.allowlist.ring, ANNOUNCE_EVERY)]
         if role is not Role.CRAWLER:
             upkeep = Upkeep(settings, parts.clock, parts.database)
@@ -61,7 +62,7 @@ def serve(context: click.Context, listen: str | None) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    async with opened_database(settings) as database, ApiServer(settings, database) as server:
+    async with awaited_database(settings) as database, ApiServer(settings, database) as server:
         _say_where(settings, server)
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()

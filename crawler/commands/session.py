@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -71,14 +71,16 @@ class Parts:
 
 
 @asynccontextmanager
-async def crawling(settings: Settings, role: Role | None = None) -> AsyncIterator[Parts]:
+async def crawling(
+    settings: Settings, role: Role | None = None, opening: AbstractAsyncContextManager[Database] | None = None
+) -> AsyncIterator[Parts]:
     """Open all that a crawl needs, and close it in order.
 
     The role says what the process may do to the allowlist; commands that only look in have none.
     """
     clock = SystemClock()
     async with (
-        opened_database(settings) as database,
+        opening or opened_database(settings) as database,
         make_client(settings, clock) as client,
         Writer(database, clock.now) as writer,
     ):

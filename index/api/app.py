@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 
 from aiohttp import web
 
-from config.errors import OperatorError
 from config.settings import Settings
 from index.api import (
     agents,
@@ -19,8 +18,8 @@ from index.api import (
     snapshots,
     wellknown,
 )
-from index.api.errors import SERVER, ApiRunner
 from index.api.keys import DATABASE, NOW, READINGS, SETTINGS, TOKENS
+from index.api.listener import Listener
 from index.api.readings import Readings
 from index.query import PageTokens
 from index.store.database import Database
@@ -72,17 +71,8 @@ async def make_app(settings: Settings, database: Database, now: Callable[[], dat
     app.add_routes(routes())
     if settings.api.metrics:
         app.router.add_get("/metrics", operations.show_metrics)
-    app.on_cleanup.append(_close_readings)
-    app.on_response_prepare.append(_name_server)
+    app.on_cleanup.append(operations.close_readings)
     return app
-
-
-async def _close_readings(app: web.Application) -> None:
-    await app[READINGS].close()
-
-
-async def _name_server(_: web.Request, response: web.StreamResponse) -> None:
-    response.headers["Server"] = SERVER
 
 
 class ApiServer:
@@ -92,27 +82,19 @@ class ApiServer:
         self._settings = settings
         self._database = database
         self._now = now
-        self._runner: ApiRunner | None = None
+        self._listener: Listener | None = None
 
     async def __aenter__(self) -> "ApiServer":
         app = await make_app(self._settings, self._database, self._now)
-        self._runner = ApiRunner(app, access_log=None, handle_signals=False)
-        await self._runner.setup()
-        host, _, port = self._settings.api.listen.rpartition(":")
-        site = web.TCPSite(self._runner, host.strip("[]"), int(port))
-        try:
-            await site.start()
-        except OSError as error:
-            await self._runner.cleanup()
-            raise OperatorError(f"api.listen = {self._settings.api.listen}: {error.strerror or error}") from None
+        self._listener = Listener(app, "api.listen", self._settings.api.listen)
+        await self._listener.__aenter__()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
+    async def __aexit__(self, *failure: object) -> None:
+        if self._listener is not None:
+            await self._listener.__aexit__(*failure)
 
     @property
     def address(self) -> str:
         """The address that the server listens on, with the port it was given."""
-        host, port = self._runner.addresses[0][:2] if self._runner else ("", 0)
-        return f"{host}:{port}"
+        return "" if self._listener is None else self._listener.address

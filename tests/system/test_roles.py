@@ -229,6 +229,56 @@ async def test_a_crawler_serves_nothing_and_an_api_visits_nothing(
     assert await operator.read(processes_since, datetime(2000, 1, 1, tzinfo=UTC)) == []
 
 
+async def test_every_role_answers_for_itself_where_the_settings_say(
+    web: FakeWeb, operator: Operator, start: Start
+) -> None:
+    """A crawler and a scheduler have no API; what they count and whether they can work is there all the same."""
+    site = web.site("acme")
+    site.manifest(entry("tool"))
+    operator.configure([site], metrics='listen = "127.0.0.1:0"')
+    await (await operator.start("db", "upgrade")).communicate()
+    pages = {}
+    for role in ("crawler", "scheduler", "api"):
+        process = await start(role)
+        await process.until(named("api.listening" if role == "api" else "daemon.started"))
+        if role == "crawler":
+            await process.until(lambda _, visited=process.visited: bool(visited()))
+        (listening,) = [event for event in process.events if event["event"] == "metrics.listening"]
+        async with ClientSession(f"http://{listening['address']}") as session, asyncio.timeout(PATIENCE_S):
+            async with session.get("/healthz") as response:
+                assert (response.status, await response.json()) == (200, {"status": "ok"})
+            async with session.get("/readyz") as response:
+                assert (response.status, await response.json()) == (200, {"status": "ready", "entries": 1})
+            async with session.get("/metrics") as response:
+                assert response.status == 200
+                pages[role] = await response.text()
+            for path in ("/", "/api/v1/agents", "/.well-known/ard.json", "/openapi.json"):
+                async with session.get(path) as response:
+                    assert (response.status, (await response.json())["errorCode"]) == (404, "NOT_FOUND"), path
+        await process.stop()
+    done = 'ardvark_visits_total{outcome="done"}'
+    assert {role: f"{done} 1.0" in page for role, page in pages.items()} == {
+        "crawler": True,
+        "scheduler": False,
+        "api": False,
+    }
+    assert all("ardvark_listings 1.0" in page for page in pages.values())
+
+
+async def test_a_port_that_is_taken_is_the_operators_mistake(web: FakeWeb, operator: Operator, start: Start) -> None:
+    operator.configure([web.site("acme")], metrics='listen = "127.0.0.1:0"')
+    await (await operator.start("db", "upgrade")).communicate()
+    first = await start("crawler")
+    await first.until(named("metrics.listening"))
+    address = next(event["address"] for event in first.events if event["event"] == "metrics.listening")
+    process = await operator.start("--set", f'metrics.listen="{address}"', "run", "--role", "scheduler")
+    _, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert process.returncode == 2
+    assert f"metrics.listen = {address}: " in err.decode()
+    assert "Traceback" not in err.decode()
+    await first.stop()
+
+
 async def test_a_scheduler_keeps_the_allowlist_and_visits_nothing(
     web: FakeWeb, operator: Operator, start: Start
 ) -> None:

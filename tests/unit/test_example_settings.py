@@ -105,6 +105,13 @@ def test_every_file_that_the_image_is_built_from_exists() -> None:
     assert [name for name in copied if not (ROOT / name).exists()] == []
 
 
+def test_the_image_asks_after_its_health_where_every_role_answers() -> None:
+    text = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
+    (port,) = re.findall(r"(?m)^ENV ARDVARK_METRICS__LISTEN=0\.0\.0\.0:(\d+)$", text)
+    assert f"http://127.0.0.1:{port}/readyz" in text
+    assert re.search(rf"(?m)^EXPOSE 8080 {port}$", text)
+
+
 def test_no_image_is_named_with_a_registry() -> None:
     named = [container["image"] for _, pod in pods() for container in pod["containers"]]
     named += [service["image"] for service in documents(DEPLOY / "compose.yaml")[0]["services"].values()]
@@ -120,8 +127,8 @@ def test_compose_runs_every_role_and_one_scheduler() -> None:
     assert roles == {"upgrade": None, "api": "api", "crawler": "crawler", "scheduler": "scheduler"}
     assert services()["scheduler"].get("deploy", {}).get("replicas", 1) == 1
     for name, service in services().items():
-        # The image's own check asks the API, which the others do not serve.
-        assert (service.get("healthcheck") == {"disable": True}) == (name != "api")
+        # The image's own check asks a daemon, whatever its role.
+        assert (service.get("healthcheck") == {"disable": True}) == (name == "upgrade")
         url = service["environment"]["ARDVARK_STORAGE__URL"]
         assert url.startswith("postgresql+asyncpg://ardvark:")
         assert url.endswith("@database/ardvark")
@@ -205,10 +212,32 @@ def test_the_api_is_probed_where_it_answers() -> None:
         "readiness": "/readyz",
     }
     assert {probe["path"] for probe in probes.values()} <= {route.path for route in routes()}
-    (port,) = container["ports"]
-    assert {probe["port"] for probe in probes.values()} == {port["name"]}
-    listen = load_settings(DEPLOY / "kubernetes" / "settings.toml").api.listen
-    assert listen == f"0.0.0.0:{port['containerPort']}"
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert {probe["port"] for probe in probes.values()} == {"http"}
+    assert load_settings(DEPLOY / "kubernetes" / "settings.toml").api.listen == f"0.0.0.0:{ports['http']}"
+
+
+def test_every_role_is_probed_and_scraped_where_it_answers() -> None:
+    listen = load_settings(DEPLOY / "kubernetes" / "settings.toml").metrics.listen
+    for document in of_kind("Deployment"):
+        template = document["spec"]["template"]
+        (container,) = template["spec"]["containers"]
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        assert listen == f"0.0.0.0:{ports['metrics']}"
+        assert template["metadata"]["annotations"] == {
+            "prometheus.io/scrape": "true",
+            "prometheus.io/port": str(ports["metrics"]),
+            "prometheus.io/path": "/metrics",
+        }
+        probes = {name: container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")}
+        assert {name: probe["path"] for name, probe in probes.items()} == {
+            "startup": "/healthz",
+            "liveness": "/healthz",
+            "readiness": "/readyz",
+        }
+        assert {probe["port"] for probe in probes.values()} <= set(ports)
+    # What is for monitoring alone is offered to nobody else.
+    assert [port["targetPort"] for service in of_kind("Service") for port in service["spec"]["ports"]] == ["http"]
 
 
 def test_no_pod_may_do_more_than_it_needs() -> None:
