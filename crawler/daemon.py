@@ -19,6 +19,7 @@ from crawler.budget import PERIOD
 from crawler.clock import Clock
 from crawler.scheduler import Bell, Bells
 from crawler.worker import Crew
+from index import metrics
 from index.store.frontier import Claim
 from index.store.outage import StoreUnavailable
 
@@ -89,7 +90,8 @@ class Daemon:
             task.add_done_callback(self._running.discard)
 
     async def _visit(self, claim: Claim) -> None:
-        await self._crew.visit(claim)
+        with metrics.VISITS_UNDER_WAY.track_inprogress():
+            await self._crew.visit(claim)
 
     async def _break_dead_claims(self) -> None:
         freed = await self._crew.break_dead_claims()

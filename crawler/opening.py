@@ -7,6 +7,7 @@ import structlog
 
 from config.settings import Settings
 from crawler.clock import SystemClock
+from crawler.lateness import Lateness
 from index.api.listener import Listener
 from index.api.operations import Start, make_operations_app
 from index.store.database import Database
@@ -19,6 +20,7 @@ async def awaited_database(settings: Settings) -> AsyncIterator[Database]:
     """Open the database of a daemon with its schema in place, and serve its metrics where the settings say so."""
     start = Start()
     async with AsyncExitStack() as stack:
+        stack.enter_context(Lateness())
         database = await stack.enter_async_context(Database(settings.storage.url))
         if settings.metrics.listen is not None:
             app = make_operations_app(database, start, SystemClock().now)

@@ -3,10 +3,22 @@
 No label takes a text of a publisher or the name of an origin: both are without bound.
 """
 
+import asyncio
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from stat import S_ISSOCK
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
@@ -74,6 +86,46 @@ OWN_LAG_SECONDS = Histogram(
 STORE_AVAILABLE = Gauge(
     "ardvark_store_available",
     "1 while the database answers this process, 0 while work waits for it.",
+    registry=REGISTRY,
+)
+
+# --- the process ------------------------------------------------------------------------------------------------------
+
+# Memory, processor time, open files, and when the process began.
+ProcessCollector(namespace="ardvark", registry=REGISTRY)
+
+
+def _live_tasks() -> int:
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:  # no loop runs here
+        return 0
+
+
+def _open_sockets() -> int:
+    count = 0
+    with suppress(OSError), os.scandir("/proc/self/fd") as files:
+        for file in files:
+            with suppress(OSError):  # the folder's own, closed meanwhile
+                count += S_ISSOCK(file.stat().st_mode)
+    return count
+
+
+TASKS = Gauge("ardvark_tasks", "Tasks of the event loop that have not ended.", registry=REGISTRY)
+TASKS.set_function(_live_tasks)
+OPEN_SOCKETS = Gauge(
+    "ardvark_open_sockets",
+    "Open sockets: connections to publishers and the database, those of clients, and what listens.",
+    registry=REGISTRY,
+)
+OPEN_SOCKETS.set_function(_open_sockets)
+VISITS_UNDER_WAY = Gauge(
+    "ardvark_visits_under_way", "Visits that this process has begun and not ended.", registry=REGISTRY
+)
+LOOP_LAG_SECONDS = Histogram(
+    "ardvark_loop_lag_seconds",
+    "How late the event loop came to a bell that rings every second.",
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10),
     registry=REGISTRY,
 )
 

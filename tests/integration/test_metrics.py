@@ -1,12 +1,16 @@
 """`/metrics`: what is counted of the process, what is read of the database, and what is never said."""
 
+import asyncio
 import re
+import socket
+import time
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
+from crawler.lateness import Lateness
 from index import metrics
 from index.documents import Outcome
 from index.edits import ChangeClass
@@ -179,6 +183,59 @@ async def test_the_database_is_asked_once_in_a_few_seconds_however_many_ask(
         await registry.crawl.database.write(lambda connection: connection.execute(stop))
         second = await scrape(registry)
         assert first["ardvark_origins"] == second["ardvark_origins"]
+
+
+async def test_tasks_and_sockets_of_the_process_come_and_go(crawl_sqlite: OpenCrawl) -> None:
+    """What is never let go of shows as growth (FR-124)."""
+    async with serving(crawl_sqlite) as registry:
+        await scrape(registry)
+        before = await scrape(registry)
+        stop = asyncio.Event()
+        waiting = [asyncio.create_task(stop.wait()) for _ in range(7)]
+        pairs = [socket.socketpair() for _ in range(3)]
+        more = await scrape(registry)
+        stop.set()
+        await asyncio.gather(*waiting)
+        for pair in pairs:
+            for end in pair:
+                end.close()
+        after = await scrape(registry)
+    for name, count in (("ardvark_tasks", 7), ("ardvark_open_sockets", 6)):
+        assert [more[name][()] - before[name][()], after[name][()] - before[name][()]] == [count, 0], name
+
+
+async def test_the_start_and_the_memory_of_the_process_are_told(crawl_sqlite: OpenCrawl) -> None:
+    async with serving(crawl_sqlite) as registry:
+        samples = await scrape(registry)
+    began = samples["ardvark_process_start_time_seconds"][()]
+    assert time.time() - 86_400 < began < time.time()
+    assert samples["ardvark_process_resident_memory_bytes"][()] > 20_000_000
+
+
+async def test_what_holds_up_the_event_loop_is_measured() -> None:
+    """A second bell that never rings late would hide exactly what it is for."""
+    loop = asyncio.get_running_loop()
+    rung = asyncio.Event()
+    before = lag()
+    with Lateness():
+        loop.call_later(1.05, rung.set)
+        loop.call_later(0.9, hold_up, 0.4)
+        await rung.wait()
+    seconds, bells = (now - then for now, then in zip(lag(), before, strict=True))
+    assert bells == 1
+    assert 0.2 < seconds < 5
+
+
+def hold_up(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
+def lag() -> tuple[float, float]:
+    (family,) = metrics.LOOP_LAG_SECONDS.collect()
+    samples = {sample.name: sample.value for sample in family.samples}
+    return samples["ardvark_loop_lag_seconds_sum"], samples["ardvark_loop_lag_seconds_count"]
 
 
 async def test_metrics_can_be_switched_off(crawl_sqlite: OpenCrawl) -> None:
