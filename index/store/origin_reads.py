@@ -9,7 +9,8 @@ from sqlalchemy import Connection, Row, Select, func, select
 from index.records import Mechanism
 from index.store.documents import origin_id
 from index.store.drift_reads import ArtifactState, DriftFilter, artifacts_of, count_drifts, list_drifts
-from index.store.tables import artifacts, documents, entries, leads, listings, origins
+from index.store.frontier import counted_origins
+from index.store.tables import artifacts, documents, entries, leads, origins
 
 StoredRow = Row[Any]
 # Where an origin keeps cards of its own, which no entry has to name.
@@ -25,21 +26,7 @@ _OWN_CARDS = (
 
 def page_of_origins(connection: Connection, limit: int, after: str | None = None) -> Sequence[StoredRow]:
     """Give origins by name, with the number of their documents and listings; `after` is the last name before."""
-    number_of_documents = (
-        select(func.count()).where(documents.c.origin_id == origins.c.id).correlate(origins).scalar_subquery()
-    )
-    number_of_listings = (
-        select(func.count())
-        .select_from(listings.join(documents, documents.c.id == listings.c.document_id))
-        .where(documents.c.origin_id == origins.c.id, listings.c.removed_at.is_(None))
-        .correlate(origins)
-        .scalar_subquery()
-    )
-    query: Select[Any] = (
-        select(origins, number_of_documents.label("documents"), number_of_listings.label("listings"))
-        .order_by(origins.c.origin)
-        .limit(limit)
-    )
+    query = counted_origins().limit(limit)
     if after is not None:
         query = query.where(origins.c.origin > after)
     return connection.execute(query).all()
