@@ -1,6 +1,7 @@
 """The shelves that remember by the database: one writes what is new, the other keeps it for a rehearsal alone."""
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 
 from crawler.clock import Clock
@@ -9,14 +10,15 @@ from index.store.database import Database
 from index.store.documents import load_state
 from index.store.frontier import Hold
 from index.store.snapshots import load_snapshot
-from index.store.writer import RecordLeads, RecordVisit, Writer
+from index.store.writer import Came, RecordLeads, RecordVisit, Writer
 
 
 class StoredShelf:
     """Remembers what one visit finds in the database.
 
     Records are queued, not awaited one by one: their order is kept, and `settled` waits for all of them. An outage of
-    the database holds the visit up and doesn't end it.
+    the database holds the visit up and doesn't end it. Counted are the documents that changed, those of them with an
+    artifact, and, once they are settled, what became of entries.
     """
 
     def __init__(self, database: Database, writer: Writer, clock: Clock, hold: Hold) -> None:
@@ -24,8 +26,10 @@ class StoredShelf:
         self._writer = writer
         self._clock = clock
         self._hold = hold
-        self._pending: list[asyncio.Future[None]] = []
+        self._pending: list[asyncio.Future[Came]] = []
         self.changed = 0
+        self.artifacts = 0
+        self.entries: Came = Counter()
 
     async def load_document(self, url: str) -> DocumentState | None:
         return await self._database.wait_and_read(load_state, url)
@@ -36,6 +40,7 @@ class StoredShelf:
     async def record(self, visit: DocumentVisit) -> None:
         self._pending.append(await self._writer.submit(RecordVisit(visit, self._hold)))
         self.changed += visit.changed
+        self.artifacts += visit.changed and visit.artifact is not None
 
     async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
         self._pending.append(await self._writer.submit(RecordLeads(url, leads, self._clock.now(), self._hold)))
@@ -46,7 +51,7 @@ class StoredShelf:
         fault: Exception | None = None
         for done in pending:
             try:
-                await done
+                self.entries.update(await done)
             except Exception as error:
                 fault = fault or error
         if fault is not None:

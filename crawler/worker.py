@@ -243,7 +243,7 @@ class Crew:
         metrics.VISITS_BY_OUTCOME[_outcome_of(report)].inc()
         metrics.VISIT_SECONDS.observe(seconds)
         if report is not None:
-            _log_visit(report, meter, shelf.changed, seconds)
+            _log_visit(report, meter, shelf, seconds)
         return report
 
     async def _visit(self, claim: Claim, shelf: StoredShelf, force: bool, only: Sequence[str] | None) -> VisitReport:
@@ -287,14 +287,16 @@ class Crew:
         )
 
 
-def _log_visit(report: VisitReport, meter: Meter, changed: int, seconds: float) -> None:
+def _log_visit(report: VisitReport, meter: Meter, shelf: StoredShelf, seconds: float) -> None:
     _log.info(
         "visit.done",
         origin=report.origin,
         failed=report.failed,
         robots=report.robots,
         documents=dict(Counter(str(outcome) for outcome in report.outcomes.values())),
-        changed=changed,
+        changed=shelf.changed,
+        entries={name: count for name, count in sorted(shelf.entries.items()) if count},
+        artifacts=shelf.artifacts,
         postponed=report.postponed,
         requests=meter.requests,
         not_modified=meter.not_modified,

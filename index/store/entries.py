@@ -55,7 +55,10 @@ class NewReading:
 
 @dataclass
 class Applied:
-    """What applying readings came to, each entry counted once; `not_listed` parts the rejected ones by state."""
+    """What applying readings came to, each entry counted once; `not_listed` parts the rejected ones by state.
+
+    `entries` tells by document how many were added, changed and removed, listed or not.
+    """
 
     listed: int = 0
     rejected: int = 0
@@ -63,6 +66,7 @@ class Applied:
     unchanged: int = 0
     changes: int = 0
     held: int = 0
+    entries: dict[str, Counter[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -76,6 +80,7 @@ class _Difference:
     held: bool
     keys: set[str] = field(default_factory=set)
     altered: list[Alteration] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
 
 
 def apply_readings(
@@ -115,6 +120,7 @@ def apply_readings(
     if held:
         connection.execute(update(documents).where(documents.c.id.in_(held)).values(held=True))
     applied.held = len(held)
+    applied.entries = {item.state.url: found.counts for item, found in zip(readings, differences, strict=True)}
     return applied
 
 
@@ -196,7 +202,9 @@ def _difference(
         Alteration(new[key]["key"], raw, old[followed.get(key, key)].changed_at, new[key]["raw"])
         for key, raw in texts.items()
     ]
-    return _Difference(new, written, same, missing, held, keys - {None}, alterations)
+    added = sum(key not in old and key not in followed for key in new)
+    counts = Counter(added=added, changed=len(alterations), removed=len(missing) - len(followed))
+    return _Difference(new, written, same, missing, held, keys - {None}, alterations, counts)
 
 
 def _followed(

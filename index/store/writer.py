@@ -78,7 +78,9 @@ class SettleVisit:
 
 
 Unit = RecordVisit | RecordLeads | SettleVisit
-_Item = tuple[Unit, asyncio.Future[None]]
+# What became of the entries of the document that a unit is about: how many were added, changed and removed.
+Came = Counter[str]
+_Item = tuple[Unit, asyncio.Future[Came]]
 
 
 @dataclass
@@ -94,6 +96,8 @@ class Tally:
     snapshots: int = 0
     transactions: int = 0
     held: int = 0
+    # Of one transaction: by document, what its entries came to.
+    entries: dict[str, Came] = field(default_factory=dict)
 
     def add(self, other: "Tally") -> None:
         """Add the counts of one transaction."""
@@ -152,9 +156,9 @@ class Writer:
             done.cancel()
         _log.error("store.units_lost", units=len(lost))
 
-    async def submit(self, unit: Unit) -> asyncio.Future[None]:
+    async def submit(self, unit: Unit) -> asyncio.Future[Came]:
         """Queue a unit; the future ends when it is committed, or carries why it could not be."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Came] = asyncio.get_running_loop().create_future()
         await self._queue.put((unit, done))
         return done
 
@@ -186,7 +190,8 @@ class Writer:
         began = time.monotonic()
         try:
             # The time is that of the attempt which succeeds: what waited was not to be seen meanwhile.
-            self.tally.add(await self._database.insist(lambda connection: write_units(connection, units, self._now())))
+            tally = await self._database.insist(lambda connection: write_units(connection, units, self._now()))
+            self.tally.add(tally)
         except Exception as error:
             if len(batch) > 1:
                 _log.warning("store.batch_failed", units=len(batch), error=_reason(error))
@@ -194,22 +199,17 @@ class Writer:
                     await self._commit([item])
                 return
             _log.error("store.unit_failed", unit=type(units[0]).__name__, error=_reason(error))
-            self._end(batch[0][1], error)
+            if not batch[0][1].cancelled():
+                batch[0][1].set_exception(error)
             return
         metrics.WRITER_BATCH_UNITS.observe(len(units))
         metrics.WRITER_COMMIT_SECONDS.observe(time.monotonic() - began)
         _measure(units, self._now())
-        for _, done in batch:
-            self._end(done, None)
-
-    @staticmethod
-    def _end(done: asyncio.Future[None], error: Exception | None) -> None:
-        if done.cancelled():
-            return
-        if error is None:
-            done.set_result(None)
-        else:
-            done.set_exception(error)
+        for unit, done in batch:
+            if not done.cancelled():
+                # Several looks at one document share what came of it.
+                url = unit.visit.state.url if isinstance(unit, RecordVisit) else ""
+                done.set_result(tally.entries.pop(url, Counter()))
 
 
 def _measure(units: Sequence[Unit], now: datetime) -> None:
@@ -300,10 +300,14 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
     tally.not_listed.update(applied.not_listed)
     for name in ("listed", "rejected", "unchanged", "changes", "held"):
         setattr(tally, name, getattr(tally, name) + getattr(applied, name))
+    for url, came in applied.entries.items():
+        tally.entries.setdefault(url, Counter()).update(came)
     for visit in visits:
         if visit.taken_away:
             observation = visit.observation
-            tally.changes += take_away(connection, [visit.state.url], observation.response_at, observation.reason)
+            gone = take_away(connection, [visit.state.url], observation.response_at, observation.reason)
+            tally.changes += gone
+            tally.entries.setdefault(visit.state.url, Counter())["removed"] += gone
     leads = [
         (visit.state.url, visit.leads, visit.observation.response_at, visit.leads_complete)
         for visit in visits

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from typing import Any
 
+from aiohttp import web as server
 from structlog.testing import capture_logs
 
 from tests.conftest import OpenCrawl
+from tests.fakes.cards import agent_card, agent_entry
 from tests.fakes.clock import FakeClock
+from tests.fakes.harness import ALL_SURFACES, Crawl
 from tests.fakes.web import FakeWeb, entry
 
 SCRIPT = """
@@ -46,6 +49,8 @@ async def test_a_visit_leaves_one_line_with_all_that_it_came_to(
         "robots": "robots_unavailable",
         "documents": {"fetched": 1, "absent": 2},
         "changed": 1,
+        "entries": {"added": 1},
+        "artifacts": 0,
         "postponed": 0,
         "requests": len(web.seen) / 2,
         "not_modified": 0,
@@ -54,6 +59,44 @@ async def test_a_visit_leaves_one_line_with_all_that_it_came_to(
     }
     assert (second["documents"]["not_modified"], second["not_modified"], second["changed"]) == (1, 1, 0)
     assert (second["requests"], second["bytes"]) == (first["requests"], 0)
+
+
+async def test_the_line_tells_what_the_visit_changed(web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock) -> None:
+    """Entries by what became of them, cards that changed; another look at the same adds up to nothing."""
+    acme = web.site("acme")
+    acme.json("/card.json", agent_card())
+    steps = [
+        [agent_entry("agent", "/card.json"), entry("one"), entry("two")],
+        [agent_entry("agent", "/card.json"), entry("one", description="Other words."), entry("three"), entry("four")],
+        [agent_entry("agent", "/card.json"), entry("one", description="Other words."), entry("three"), entry("four")],
+    ]
+    cards = [agent_card(), agent_card(), agent_card(description="Does more than before.")]
+    told = []
+    async with open_crawl({"origin": acme.origin, "surfaces": list(ALL_SURFACES)}) as crawl:
+        for entries, card in zip(steps, cards, strict=True):
+            acme.manifest(*entries)
+            acme.json("/card.json", card)
+            told.append(await told_of_one_visit(crawl))
+            clock.advance(hours=30)
+        acme.handle("/.well-known/ard.json", gone)
+        told.append(await told_of_one_visit(crawl))
+    assert told == [
+        ({"added": 3}, 1),
+        ({"added": 2, "changed": 1, "removed": 1}, 0),
+        ({}, 1),
+        ({"removed": 4}, 0),
+    ]
+
+
+async def gone(_: server.Request) -> server.Response:
+    return server.Response(status=410)
+
+
+async def told_of_one_visit(crawl: Crawl) -> tuple[dict[str, int], int]:
+    with capture_logs() as events:
+        await crawl.run()
+    (line,) = [event for event in events if event["event"] == "visit.done"]
+    return line["entries"], line["artifacts"]
 
 
 def test_the_log_is_json_in_a_pipe_and_text_on_a_terminal() -> None:
