@@ -35,6 +35,13 @@ class Relation(StrEnum):
     OTHER = "other"
 
 
+class PublisherClaim(StrEnum):
+    """What speaks for an entry under a publisher's name that was found outside of the publisher's own domain."""
+
+    ASSERTED = "asserted"
+    UNPROVEN = "unproven"
+
+
 Policy = Literal["subdomain", "exact", "off"]
 
 
@@ -116,3 +123,15 @@ def relation(publisher: str, host: str) -> Relation:
     if publisher.endswith("." + host) and not is_public_suffix(host):
         return Relation.PARENT
     return Relation.OTHER
+
+
+def publisher_claim(publisher: str, host: str, trust: str | None) -> PublisherClaim | None:
+    """Judge an entry by where it was found; None where that is the publisher's own domain, or one above it.
+
+    On somebody else's domain it is at best asserted, by a trust manifest that names the publisher; `trust` is the
+    alignment of that.
+    """
+    if relation(publisher, host) is not Relation.OTHER:
+        return None
+    aligned = trust in (Alignment.EXACT, Alignment.SUBDOMAIN)
+    return PublisherClaim.ASSERTED if aligned else PublisherClaim.UNPROVEN

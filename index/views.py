@@ -15,6 +15,8 @@ from index.findings import redact
 from index.freshness import Freshness, FreshnessState, judge
 from index.freshness import to_json as freshness_members
 from index.http_date import parse_http_date
+from index.trust import PublisherClaim, publisher_claim
+from index.urls import host_of
 
 _LIVE = "live"
 _CREDENTIAL_STATUSES = frozenset({401, 402, 403})
@@ -177,12 +179,17 @@ def provenance_json(row: Any, sources: Sequence[Any], fetch: Any, now: datetime)
             "snapshot": row.snapshot,
             "robots": fetch.robots if fetch else None,
             "trust": redact(listed.derived.get("trust")) if listed else None,
+            "publisherClaim": _claim(row.publisher, listed) if listed else None,
             "freshness": listing_freshness_json(row, now),
         },
         "sources": written,
         "conflicts": [source for source in written if source["state"] == "conflict"],
         "problems": redact(listed.problems) if listed else [],
     }
+
+
+def _claim(publisher: str, source: Any) -> PublisherClaim | None:
+    return publisher_claim(publisher, host_of(source.url), source.derived.get("trust"))
 
 
 def _source_json(source: Any) -> dict[str, Any]:
@@ -203,7 +210,7 @@ def _source_json(source: Any) -> dict[str, Any]:
 
 
 def annotations_json(found: Any, now: datetime) -> dict[str, Any]:
-    """Write what stands beside a result: freshness and provenance always, drift and artifact where there is any."""
+    """Write what stands beside a result: freshness and provenance always, the rest where there is any."""
     written: dict[str, Any] = {"freshness": annotated_freshness(found, now)}
     document = found.document
     if document is not None:
@@ -214,11 +221,20 @@ def annotations_json(found: Any, now: datetime) -> dict[str, Any]:
             "digest": found.digest,
             "snapshot": document.digest,
         }
+    claim = claim_of(found)
+    if claim is not None:
+        written["publisherClaim"] = claim
     if found.drift is not None:
         written["drift"] = {"open": found.drift.count, "worst": found.drift.worst}
     if found.decision is not None:
         written["artifact"] = _annotated_artifact(found, now)
     return written
+
+
+def claim_of(found: Any) -> PublisherClaim | None:
+    """Judge the name of a publisher by where the listing was found; None on the publisher's own domain."""
+    document = found.document
+    return None if document is None else publisher_claim(found.publisher, host_of(document.url), found.trust)
 
 
 def annotated_freshness(found: Any, now: datetime) -> dict[str, str]:

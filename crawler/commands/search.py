@@ -1,3 +1,6 @@
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import click
 
 from config.errors import OperatorError
@@ -6,6 +9,7 @@ from crawler.clock import SystemClock
 from crawler.commands.render import print_json, table
 from crawler.commands.session import opened_database, run_async, settings_of
 from index.api.search import search_result
+from index.freshness import FreshnessState
 from index.query import InvalidArgument, constraints, parse_search
 from index.store import search as store
 from index.store.annotations import AnnotatedPage, annotated_search
@@ -37,8 +41,29 @@ def search(context: click.Context, text: tuple[str, ...], filters: tuple[str, ..
     if as_json:
         print_json({"results": results})
     else:
-        cells = [(item["score"], item["identifier"], item.get("displayName"), item.get("type")) for item in results]
-        click.echo(table(("score", "identifier", "name", "type"), cells) if cells else "nothing matches")
+        click.echo(_results(results) if results else "nothing matches")
+
+
+def _results(results: Sequence[Mapping[str, Any]]) -> str:
+    """Lay out results for people, with a column for what speaks against some of them."""
+    headings = ["score", "identifier", "name", "type"]
+    cells = [[item["score"], item["identifier"], item.get("displayName"), item.get("type")] for item in results]
+    notes = [_note(item) for item in results]
+    if any(notes):
+        headings.append("note")
+        cells = [[*row, note] for row, note in zip(cells, notes, strict=True)]
+    return table(headings, cells)
+
+
+def _note(item: Mapping[str, Any]) -> str:
+    state = item["ardvark:freshness"]["state"]
+    drift, claim = item.get("ardvark:drift"), item.get("ardvark:publisherClaim")
+    notes = [
+        state if state != FreshnessState.FRESH else "",
+        f"{drift['worst']} drift" if drift else "",
+        f"publisher {claim}" if claim else "",
+    ]
+    return ", ".join(filter(None, notes))
 
 
 async def _search(settings: Settings, question: store.Question, limit: int) -> AnnotatedPage:

@@ -18,7 +18,7 @@ from index.query import DEFAULT_LIST_PAGE, InvalidArgument, parse_list_filter, p
 from index.served import without_our_terms
 from index.store import search as store
 from index.store.annotations import Annotation, annotated_entry
-from index.views import listed_freshness
+from index.views import claim_of, listed_freshness
 
 _PARAMETERS = frozenset({"filter", "orderBy", "pageSize", "pageToken"})
 _FIELD_VALUE = re.compile(r"[\x21-\x7e]{1,2048}")
@@ -55,9 +55,12 @@ async def retrieve_agent(request: web.Request) -> web.Response:
 
 
 def _headers(annotation: Annotation, now: datetime) -> dict[str, str]:
-    """Say beside an entry, which stays as published, how fresh it is, what disagrees, and where it is from."""
+    """Say what we observed beside an entry, which stays as published."""
     drift = annotation.drift.count if annotation.drift is not None else 0
     headers = {"Ardvark-Freshness": header(listed_freshness(annotation, now)), "Ardvark-Drift": f"open={drift}"}
+    claim = claim_of(annotation)
+    if claim is not None:
+        headers["Ardvark-Publisher-Claim"] = claim
     url = annotation.document.url if annotation.document is not None else ""
     if _FIELD_VALUE.fullmatch(url) and redact(url) == url:
         headers["Ardvark-Document"] = url

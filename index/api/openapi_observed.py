@@ -6,6 +6,7 @@ from index.api.openapi_parts import IDENTIFIER, answers, array, closed, paramete
 from index.diff import ChangeClass
 from index.freshness import FreshnessState
 from index.query import LONGEST_PARAMETER, MAX_PAGE_SIZE, MOST_EVENTS
+from index.trust import PublisherClaim
 
 _TEXT = {"type": "string"}
 _MAYBE = {"type": ["string", "null"]}
@@ -18,6 +19,7 @@ _TEXTS = {"type": "array", "items": _TEXT}
 _OBJECTS = {"type": "array", "items": {"type": "object"}}
 _CLASSES = [str(kind) for kind in ChangeClass]
 _CLASS = {"oneOf": [{"type": "null"}, {"type": "string", "enum": _CLASSES}]}
+_CLAIM = {"type": "string", "enum": [str(claim) for claim in PublisherClaim]}
 _COMPARED = {"type": "string", "maxLength": LONGEST_PARAMETER}
 _ORIGIN = r"^https?://[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\.[a-z]{2,8}){1,2}(:[1-9][0-9]{0,3})?$"
 _NOT_MODIFIED = {"304": {"description": "Not modified."}}
@@ -149,6 +151,7 @@ def annotations() -> dict[str, Any]:
         "ardvark:provenance": _whole(
             {"url": _TEXT, "mechanism": _TEXT, "lastConfirmedAt": _INSTANT, "digest": _TEXT, "snapshot": _MAYBE}
         ),
+        "ardvark:publisherClaim": _CLAIM,
         "ardvark:drift": _whole({"open": _INTEGER, "worst": {"type": "string", "enum": _CLASSES}}),
         "ardvark:artifact": closed(
             {"state": _TEXT, "kind": _TEXT, "name": _TEXT, "version": _TEXT, "freshness": ref("Freshness")}, ["state"]
@@ -273,6 +276,7 @@ def _provenance_schemas() -> dict[str, Any]:
         **dict.fromkeys(times, _INSTANT),
         "redirects": {"type": "array"},
         "trust": _ANY,
+        "publisherClaim": {"oneOf": [{"type": "null"}, _CLAIM]},
         "freshness": ref("Freshness"),
     }
     return {

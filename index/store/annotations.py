@@ -42,9 +42,14 @@ class SeenCard:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What we know of a listing beside its entry; `decision` is whether its artifact is read."""
+    """What we know of a listing beside its entry.
+
+    `trust` is how its trust manifest relates to its publisher, `decision` whether its artifact is read.
+    """
 
     digest: str
+    publisher: str
+    trust: str | None
     document: SeenDocument | None
     drift: OpenDrift | None
     decision: str | None
@@ -54,6 +59,8 @@ class Annotation:
 
 _SEEN = tuple(item.name for item in fields(SeenDocument))
 _CARD = tuple(item.name for item in fields(SeenCard))
+# How many columns of a listing and its entry stand before those of the documents.
+_OWN = 5
 # An inline artifact has no document of its own: what is known of it is what is known of its catalog.
 _card_documents = documents.alias("card_documents")
 
@@ -74,6 +81,8 @@ def _statement(identifiers: Iterable[str]) -> Select[Any]:
         select(
             listings.c.identifier,
             listings.c.digest,
+            listings.c.publisher,
+            entries.c.derived,
             entries.c.artifact_decision,
             *(documents.c[name] for name in _SEEN),
             *(artifacts.c[name] for name in _CARD),
@@ -88,9 +97,12 @@ def _statement(identifiers: Iterable[str]) -> Select[Any]:
 
 
 def _annotation(row: Row[Any], drift: OpenDrift | None) -> Annotation:
-    document, card, card_document = row[3 : 3 + len(_SEEN)], row[3 + len(_SEEN) : -len(_SEEN)], row[-len(_SEEN) :]
+    seen = len(_SEEN)
+    document, card, card_document = row[_OWN : _OWN + seen], row[_OWN + seen : -seen], row[-seen:]
     return Annotation(
         row.digest,
+        row.publisher,
+        (row.derived or {}).get("trust"),
         SeenDocument(*document) if document[0] is not None else None,
         drift,
         row.artifact_decision,

@@ -264,6 +264,28 @@ async def test_fr_84_a_strangers_claim_gives_way_to_the_publishers_own_word(
         assert (await retrieved(registry, claim))["displayName"] == "Own"
 
 
+async def test_fr_84_whoever_finds_an_entry_sees_that_its_publisher_did_not_publish_it(
+    web: FakeWeb, open_crawl: OpenCrawl
+) -> None:
+    other, bank = web.site("other"), web.site("bank")
+    signed = {"identity": "https://bank.example/agents"}
+    other.manifest(
+        entry("pay", "bank.example"),
+        entry("save", "bank.example", trustManifest=signed),
+        entry("own", "other.example"),
+        entry("below", "pay.other.example"),
+    )
+    bank.manifest(entry("lend", "bank.example"))
+    claims = {"pay": "unproven", "save": "asserted", "own": None, "below": None, "lend": None}
+    async with serving(open_crawl, other, bank) as registry:
+        found = {item["identifier"].rpartition(":")[2]: item for item in await registry.pages("tool", 100)}
+        assert {name: item.get("ardvark:publisherClaim") for name, item in found.items()} == claims
+        for name, claim in claims.items():
+            path = f"/api/v1/agents/{found[name]['identifier']}"
+            assert (await registry.get(path)).headers.get("ardvark-publisher-claim") == claim
+            assert (await registry.get(f"{path}/provenance")).json["provenance"]["publisherClaim"] == claim
+
+
 # --- FR-86, FR-90: one address, however it is written; catalogs in catalogs ------------------------------------------
 
 
