@@ -3,9 +3,11 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from index.diff import ChangeClass
+from index.offered import Offer
 from index.records import Severity
 
 _LONGEST_KEY = 200
@@ -14,7 +16,7 @@ _MOST_MEMBERS = 20
 _DEEPEST = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CardView:
     """A document as last observed.
 
@@ -27,6 +29,11 @@ class CardView:
     normal: Mapping[str, Any]
     digest: str | None
     legacy_interfaces: Sequence[Mapping[str, str]] = ()
+
+    @cached_property
+    def offer(self) -> Offer:
+        """What the document offers, worked out once for all that is compared with it."""
+        return Offer(self.normal, self.legacy_interfaces)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,21 +17,14 @@ from index.findings import redact
 from index.identity import canonical_type, parse_urn
 from index.offered import (
     Address,
+    Offer,
     absolute,
-    addresses,
     are_related,
     binding_token,
-    flags_of,
+    blotted,
     host_named,
-    names_of,
-    needs_credentials,
-    objects,
     protocol_version,
-    reaches,
-    same_but_figures,
     same_version,
-    same_words,
-    tags_of,
     text,
     texts,
     token_of,
@@ -69,16 +62,20 @@ _MOST_OF_A_ROW = 100
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The two sides of one comparison; `base` is the pointer of `form` within the live normal form."""
+    """The two sides of one comparison; `base` is the pointer of what is offered within the live normal form."""
 
     entry: Mapping[str, Any]
     declared: str
     kind: str
-    form: Mapping[str, Any]
-    older: Sequence[Mapping[str, Any]]
+    offer: Offer
+    older: Sequence[Offer]
     base: str
     live: CardView
     stated: Stated
+
+    @property
+    def form(self) -> Mapping[str, Any]:
+        return self.offer.form
 
     def differ(
         self,
@@ -97,9 +94,17 @@ class _Sides:
 
 
 def compare_entry(
-    entry: Mapping[str, Any], declared_type: str, live: CardView, older: Sequence[Mapping[str, Any]] = ()
+    entry: Mapping[str, Any],
+    declared_type: str,
+    live: CardView,
+    older: Sequence[Mapping[str, Any] | Offer] = (),
+    *,
+    drift_only: bool = False,
 ) -> list[Disagreement]:
-    """Compare an entry with the document it points to; `older` are earlier normal forms of that document."""
+    """Compare an entry with the document it points to; `older` are earlier normal forms of that document.
+
+    With `drift_only`, rows that could bring nothing but observations are left out.
+    """
     sides = _sides(entry, declared_type, live, older)
     if sides.kind in ABSENT_KINDS:
         return list(_nothing_there(sides))
@@ -111,20 +116,21 @@ def compare_entry(
     if mistyped:
         # What another kind of document says about versions and tags is beside the point.
         return once((*mistyped, *_digest(sides)))
-    return once(found for row in _ROWS for found in islice(row(sides), _MOST_OF_A_ROW))
+    rows = _DRIFT_ROWS if drift_only else _ROWS
+    return once(found for row in rows for found in islice(row(sides), _MOST_OF_A_ROW))
 
 
 def _sides(entry: Mapping[str, Any], declared_type: str, live: CardView, older: Sequence[Any]) -> _Sides:
     # Inline data is compared as a document; what looks like a credential is masked on the live side as well.
     own = redact({name: member for name, member in entry.items() if name != "data"})
     declared = canonical_type(declared_type).partition(";")[0].strip()
-    form, kind, base = _object(live.normal), live.kind, ""
-    states = [_object(past) for past in older]
-    if kind == "madp.agent" and "card" in form and declared not in ("", _MADP_TYPE):
+    offer, kind, base = live.offer, live.kind, ""
+    states = [past if isinstance(past, Offer) else Offer(_object(past)) for past in older]
+    if kind == "madp.agent" and "card" in offer.form and declared not in ("", _MADP_TYPE):
         # Two documents in one (protocol notes 5): the entry means the card.
-        form, kind, base = _object(form["card"]), "a2a.card", "/card"
-        states = [_object(past.get("card")) for past in states]
-    return _Sides(own, declared, kind, form, states, base, live, stated_by(own))
+        offer, kind, base = offer.inner, "a2a.card", "/card"
+        states = [past.inner for past in states]
+    return _Sides(own, declared, kind, offer, states, base, live, stated_by(own))
 
 
 def _object(value: Any) -> Mapping[str, Any]:
@@ -183,11 +189,12 @@ def _wording(sides: _Sides) -> Iterator[Disagreement]:
     ):
         stated = text(sides.entry, member)
         live = [(name, value) for name in names if (value := text(sides.form, name))]
-        if not stated or not live or any(same_words(stated, value) for _, value in live):
+        words = " ".join((stated or "").split())
+        if not stated or not live or any(words == sides.offer.words(name) for name, _ in live):
             continue
         name, value = live[0]
-        copied = any(same_words(stated, text(past, name) or "") for past in sides.older for name in names)
-        stale = copied and not (member == "description" and same_but_figures(stated, value))
+        copied = any(words == past.words(name) for past in sides.older for name in names)
+        stale = copied and not (member == "description" and blotted(stated) == sides.offer.blotted(name))
         yield sides.differ(
             "drift.stale_copy" if stale else code,
             ChangeClass.COSMETIC,
@@ -200,12 +207,10 @@ def _wording(sides: _Sides) -> Iterator[Disagreement]:
 
 def _tags(sides: _Sides) -> Iterator[Disagreement]:
     stated = texts(sides.entry.get("tags"))
-    if sides.kind != "a2a.card" or not stated or not objects(sides.form.get("skills")):
+    if sides.kind != "a2a.card" or not stated or not sides.offer.has_skills:
         return
-    live = tags_of(sides.form)
-    known, said = {fold_name(tag) for _, tag in live}, {fold_name(tag) for _, tag in stated}
     for index, tag in stated:
-        if fold_name(tag) not in known:
+        if fold_name(tag) not in sides.offer.tags:
             yield sides.differ(
                 "drift.tag_removed",
                 ChangeClass.SEARCH,
@@ -214,9 +219,16 @@ def _tags(sides: _Sides) -> Iterator[Disagreement]:
                 (tag, None),
                 identity="/tags" + pointer_step(fold_name(tag)),
             )
-    for place, tag in live:
-        if fold_name(tag) not in said:
-            identity = "/tags" + pointer_step(fold_name(tag))
+
+
+def _tags_missing(sides: _Sides) -> Iterator[Disagreement]:
+    stated = texts(sides.entry.get("tags"))
+    if sides.kind != "a2a.card" or not stated:
+        return
+    said = {fold_name(tag) for _, tag in stated}
+    for folded, (place, tag) in sides.offer.tags.items():
+        if folded not in said:
+            identity = "/tags" + pointer_step(folded)
             yield sides.differ(
                 "drift.tag_missing",
                 ChangeClass.COMPATIBLE,
@@ -229,18 +241,16 @@ def _tags(sides: _Sides) -> Iterator[Disagreement]:
 
 def _capabilities(sides: _Sides) -> Iterator[Disagreement]:
     """Tell a name that once was a skill's and is none any more from a word that never was one."""
-    member, names = names_of(sides.form)
-    if member is None:
+    stated = [(index, name, token_of(name)) for index, name in texts(sides.entry.get("capabilities"))]
+    member, offered = sides.offer.names_member, sides.offer.names
+    if member is None or not stated:
         return
-    offered = {token_of(name) for name in names}
-    earlier = {token_of(name) for past in sides.older for name in names_of(past)[1]}
-    stated = texts(sides.entry.get("capabilities"))
-    matched = {token_of(name) for _, name in stated} & (offered | earlier)
-    for index, name in stated:
-        token = token_of(name)
-        if token in offered or token in flags_of(sides.form):
+    earlier = {token for _, _, token in stated if any(token in past.names for past in sides.older)}
+    matched = bool(earlier) or any(token in offered for _, _, token in stated)
+    for index, name, token in stated:
+        if token in offered or token in sides.offer.flags:
             continue
-        names_skills = token in earlier or (bool(matched) and token not in _PROTOCOL_WORDS)
+        names_skills = token in earlier or (matched and token not in _PROTOCOL_WORDS)
         yield sides.differ(
             "drift.capability_removed" if names_skills else "drift.capability_unknown",
             ChangeClass.BREAKING if names_skills else ChangeClass.SEARCH,
@@ -252,13 +262,12 @@ def _capabilities(sides: _Sides) -> Iterator[Disagreement]:
 
 
 def _endpoints(sides: _Sides) -> Iterator[Disagreement]:
-    live = addresses(sides.form, sides.live.legacy_interfaces)
-    earlier = [address for past in sides.older for address in addresses(past, ())]
+    live = sides.offer.addresses if sides.stated.endpoints else ()
     for stated in sides.stated.endpoints:
         url = absolute(stated.url.value, sides.entry.get("url"))
-        if url is None or not (live or any(reaches(address.url, url) for address in earlier)):
+        if url is None or not (live or any(past.reached_by(url) for past in sides.older)):
             continue
-        there = [address for address in live if reaches(address.url, url)]
+        there = sides.offer.reached_by(url)
         if not there:
             yield _interface_changed(sides, stated, stated.url, "url", live[0] if live else None)
         else:
@@ -312,23 +321,20 @@ def _identity(term: Term, *values: str) -> str:
 
 
 def _protocol_versions(sides: _Sides) -> Iterator[Disagreement]:
-    live = [version for address in addresses(sides.form, sides.live.legacy_interfaces) for version in address.versions]
-    live += [version for _, version in texts(sides.form.get("protocolVersions"))]
-    spoken = {protocol_version(version) for version in live}
-    for term in sides.stated.versions if spoken else ():
-        if protocol_version(term.value) not in spoken:
+    for term in sides.stated.versions:
+        if sides.offer.spoken and protocol_version(term.value) not in sides.offer.spoken:
             yield sides.differ(
                 "drift.protocol_version_removed",
                 ChangeClass.BREAKING,
                 Severity.WARNING,
                 (term.pointer, "/protocolVersions" if "protocolVersions" in sides.form else "/supportedInterfaces"),
-                (term.value, list(dict.fromkeys(live))),
+                (term.value, list(sides.offer.versions)),
                 identity=_identity(term),
             )
 
 
 def _access(sides: _Sides) -> Iterator[Disagreement]:
-    live = needs_credentials(sides.form)
+    live = sides.offer.needs_credentials if sides.stated.access else None
     for term in sides.stated.access if live is not None else ():
         if term.value != live:
             yield sides.differ(
@@ -348,7 +354,8 @@ def _provider(sides: _Sides) -> Iterator[Disagreement]:
     provider = sides.form.get("provider")
     own = provider.get("url") if isinstance(provider, Mapping) else sides.form.get("websiteUrl")
     named = [("/provider/url" if isinstance(provider, Mapping) else "/websiteUrl", own)] if own else []
-    named += [(address.pointer, address.url) for address in addresses(sides.form, ())]
+    # Those of a hybrid's older block stand nowhere in the normal form.
+    named += [(address.pointer, address.url) for address in sides.offer.addresses if address.pointer]
     for place, url in named:
         host = host_named(url)
         if host and not are_related(urn.publisher, host):
@@ -362,7 +369,8 @@ def _provider(sides: _Sides) -> Iterator[Disagreement]:
             )
 
 
-_ROWS: Sequence[Callable[[_Sides], Iterator[Disagreement]]] = (
+_Row = Callable[[_Sides], Iterator[Disagreement]]
+_DRIFT_ROWS: Sequence[_Row] = (
     _digest,
     _type,
     _version,
@@ -372,5 +380,5 @@ _ROWS: Sequence[Callable[[_Sides], Iterator[Disagreement]]] = (
     _access,
     _capabilities,
     _tags,
-    _provider,
 )
+_ROWS: Sequence[_Row] = (*_DRIFT_ROWS, _tags_missing, _provider)

@@ -6,11 +6,11 @@ Forms come from foreign documents of every version, so each reading tolerates wh
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from index.identity import version_key
-from index.text import fold
+from index.text import fold, fold_name
 from index.trust import Relation, registrable_domain, relation
 from index.urls import BadUrl, canonical_url, host_of, resolve
 
@@ -22,6 +22,7 @@ _BINDINGS = {"http": "streamablehttp"}
 _MOST = 2000
 # Each is compared with each stated one.
 _MOST_ADDRESSES = 200
+_MOST_TEMPLATES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,103 @@ def needs_credentials(form: Mapping[str, Any]) -> bool | None:
     return True if isinstance(alternatives, list) and alternatives and all(alternatives) else None
 
 
+class Offer:
+    """What one form offers, worked out once: a catalog may hold ten thousand entries for one card of ten thousand tags.
+
+    `legacy` are the addresses of a hybrid's older block.
+    """
+
+    def __init__(self, form: Mapping[str, Any], legacy: Sequence[Any] = ()) -> None:
+        self.form = form
+        self._legacy = legacy
+        self._texts: dict[tuple[str, str], str] = {}
+
+    @cached_property
+    def inner(self) -> "Offer":
+        """The card that an agent file is at the same time."""
+        card = self.form.get("card")
+        return Offer(card if isinstance(card, Mapping) else {})
+
+    @cached_property
+    def addresses(self) -> Sequence[Address]:
+        return addresses(self.form, self._legacy)
+
+    @cached_property
+    def _places(self) -> Mapping[str, Sequence[int]]:
+        found: dict[str, list[int]] = {}
+        for place, address in enumerate(self.addresses):
+            found.setdefault(canonical(address.url), []).append(place)
+        return found
+
+    @cached_property
+    def _templates(self) -> Sequence[int]:
+        return [place for place, address in enumerate(self.addresses) if "{" in address.url][:_MOST_TEMPLATES]
+
+    def reached_by(self, url: str) -> list[Address]:
+        """Give the addresses that a stated one is, in their order."""
+        places = {*self._places.get(canonical(url), ())}
+        near = range(min(len(self.addresses), _MOST_TEMPLATES)) if "{" in url else self._templates
+        places.update(place for place in near if reaches(self.addresses[place].url, url))
+        return [self.addresses[place] for place in sorted(places)]
+
+    @cached_property
+    def versions(self) -> Sequence[str]:
+        """The protocol versions that are spoken anywhere, as written."""
+        found = [version for address in self.addresses for version in address.versions]
+        found += [version for _, version in texts(self.form.get("protocolVersions"))]
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def spoken(self) -> frozenset[str]:
+        return frozenset(map(protocol_version, self.versions))
+
+    @cached_property
+    def tags(self) -> Mapping[str, tuple[str, str]]:
+        """The tags of all skills, by their folded form: the first place of each and how it is written there."""
+        found: dict[str, tuple[str, str]] = {}
+        for place, tag in tags_of(self.form):
+            found.setdefault(fold_name(tag), (place, tag))
+        return found
+
+    @cached_property
+    def has_skills(self) -> bool:
+        return bool(objects(self.form.get("skills")))
+
+    @cached_property
+    def needs_credentials(self) -> bool | None:
+        return needs_credentials(self.form)
+
+    @cached_property
+    def _names(self) -> tuple[str | None, frozenset[str]]:
+        member, names = names_of(self.form)
+        return member, frozenset(map(token_of, names))
+
+    @property
+    def names_member(self) -> str | None:
+        return self._names[0]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The tokens of what can be asked for."""
+        return self._names[1]
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        return frozenset(flags_of(self.form))
+
+    def words(self, member: str) -> str:
+        """Give a text member as it is compared: without regard to spacing; empty when there is none."""
+        if ("words", member) not in self._texts:
+            self._texts["words", member] = " ".join((text(self.form, member) or "").split())
+        return self._texts["words", member]
+
+    def blotted(self, member: str) -> str:
+        """Give a text member with its figures blotted out."""
+        if ("blotted", member) not in self._texts:
+            self._texts["blotted", member] = blotted(text(self.form, member) or "")
+        return self._texts["blotted", member]
+
+
 # --- when two values say the same -------------------------------------------------------------------------------------
 
 
@@ -154,7 +252,12 @@ def same_words(first: str, second: str) -> bool:
 
 def same_but_figures(first: str, second: str) -> bool:
     """Tell whether two texts differ in figures alone, as those with running counts do."""
-    return same_words(_FIGURE.sub("#", first), _FIGURE.sub("#", second))
+    return blotted(first) == blotted(second)
+
+
+def blotted(value: str) -> str:
+    """Blot out the figures of a text."""
+    return " ".join(_FIGURE.sub("#", value).split())
 
 
 def reaches(offered: str, url: str) -> bool:

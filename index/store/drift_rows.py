@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, or_, select
@@ -28,7 +29,7 @@ class Older:
     replaced_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Live:
     """The live side of a comparison, as last observed."""
 
@@ -43,6 +44,16 @@ class Live:
     older: tuple[Older, ...] = ()
     inline: bool = False
     is_there: bool = True
+
+    @cached_property
+    def past(self) -> Sequence[CardView]:
+        """The earlier states as documents, the newest first."""
+        return [CardView(self._kind_of(state), self.view.shape, state.normal, state.digest) for state in self.older]
+
+    def _kind_of(self, state: Older) -> str:
+        if self.is_there:
+            return self.view.kind
+        return "a2a.card" if "skills" in state.normal else "mcp.card" if "remotes" in state.normal else "madp.agent"
 
 
 @dataclass(frozen=True, slots=True)

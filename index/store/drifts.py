@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
-from index.drift import CardView, compare_entry, compare_hybrid
+from index.drift import CardView, Disagreement, compare_entry, compare_hybrid
 from index.records import Standing
 from index.served import members_of
 from index.store.changes import Change
@@ -188,8 +188,7 @@ def _older(connection: Connection, keys: Sequence[int]) -> dict[int, tuple[Older
 def _judge_entry(row: Row[Any], live: Live, sighted: Sighted) -> Verdict:
     members = members_of(json.loads(row.raw), row.derived)
     declared = row.derived["type"]
-    older = [state.normal for state in live.older]
-    found = [item for item in compare_entry(members, declared, live.view, older) if item.is_drift]
+    found = _drift_of(members, declared, live.view, live.past)
     side = Side(
         key=copy_key(row.url, row.key),
         document=row.document_id,
@@ -209,18 +208,19 @@ def _agreed(members: Mapping[str, Any], declared: str, live: Live, keys: set[str
     """Find for each disagreement the newest earlier state of the card that the entry did agree with."""
     agreed: dict[str, Older] = {}
     for index, state in enumerate(live.older):
-        view = CardView(_kind_of(live, state), live.view.shape, state.normal, state.digest)
-        before = [item.normal for item in live.older[index + 1 :]]
-        still = {item.key for item in compare_entry(members, declared, view, before) if item.is_drift}
+        still = {item.key for item in _drift_of(members, declared, live.past[index], live.past[index + 1 :])}
         for key in keys - still - agreed.keys():
             agreed[key] = state
+        if len(agreed) == len(keys):
+            break
     return agreed
 
 
-def _kind_of(live: Live, state: Older) -> str:
-    if live.is_there:
-        return live.view.kind
-    return "a2a.card" if "skills" in state.normal else "mcp.card" if "remotes" in state.normal else "madp.agent"
+def _drift_of(
+    members: Mapping[str, Any], declared: str, view: CardView, past: Sequence[CardView]
+) -> list[Disagreement]:
+    older = [state.offer for state in past]
+    return [item for item in compare_entry(members, declared, view, older, drift_only=True) if item.is_drift]
 
 
 def _judge_hybrid(live: Live, at: datetime) -> Verdict:
