@@ -9,7 +9,7 @@ from typing import Any
 
 from crawler.surfaces import a2a, madp, mcp
 from crawler.surfaces.members import Notes, text, without_none
-from crawler.surfaces.recognise import Kind, is_a2a_card, recognise
+from crawler.surfaces.recognise import MADP_PROTOCOL, Kind, is_a2a_card, recognise
 from index.findings import find, has_secret, host_if_https, redact
 from index.identity import canonical_type
 from index.records import Artifact, ArtifactDecision, Mechanism, Problem, Severity
@@ -37,6 +37,7 @@ _MADP_KINDS = {
 PRIVATE = "private"
 READ_KINDS = frozenset({Kind.A2A_CARD, Kind.MCP_CARD, Kind.MCP_SERVER, Kind.MADP_AGENT, *_MADP_KINDS.values()})
 _LARGEST_KEPT = 65_536
+_LONGEST_SHAPE = 16
 
 
 def decision_about(media_type: str, surfaces: tuple[str, ...]) -> ArtifactDecision:
@@ -116,11 +117,19 @@ def read_value(value: Any, url: str) -> Artifact:
         notes = Notes("madp")
         normal = redact(_agent_file(value, notes))
         read = replace(
-            read, shape=value["protocol"], normal=normal, problems=(*madp.read_agent(value), *notes.problems)
+            read,
+            shape=_madp_shape(value["protocol"]),
+            normal=normal,
+            problems=(*madp.read_agent(value), *notes.problems),
         )
     elif kind is not Kind.UNKNOWN:
         read = replace(read, problems=())
     return read
+
+
+def _madp_shape(protocol: str) -> str:
+    """Name the version of an agent file; what states none that can be read could as well be a page long."""
+    return protocol if len(protocol) <= _LONGEST_SHAPE and MADP_PROTOCOL.fullmatch(protocol) else "agent-seo"
 
 
 def _agent_file(value: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
