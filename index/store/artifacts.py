@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-import orjson
 from sqlalchemy import Connection, Row, Select, delete, or_, select, update
 
 from index.diff import GRAVITY, ChangeClass, Edit, diff_cards, is_silent, summary
@@ -19,6 +18,7 @@ from index.store.tables import (
     artifacts,
     documents,
     entries,
+    json_text,
     key_of,
     origins,
     pending,
@@ -147,7 +147,7 @@ def _state_row(before: Row[Any], seen_at: datetime, replaced_at: datetime) -> di
         "kind": "artifact",
         "identifier": None,
         "digest": before.digest,
-        "content": orjson.dumps(before.normal).decode(),
+        "content": json_text(before.normal),
         "first_seen_at": before.changed_at,
         "last_seen_at": seen_at,
         "replaced_at": replaced_at,

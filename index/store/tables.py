@@ -7,7 +7,6 @@ repeated in every posting.
 
 import hashlib
 import json
-import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -65,7 +64,8 @@ class UtcDateTime(TypeDecorator[datetime]):
         return instant if instant.tzinfo is UTC else instant.astimezone(UTC)
 
 
-_LONG_NUMBER = re.compile(r"[0-9]{19}")
+# Begins what the quick reader must not read: it would round integers past 64 bits.
+_EXACT = " "
 
 
 class JsonText(TypeDecorator[Any]):
@@ -75,18 +75,23 @@ class JsonText(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        if value is None:
-            return None
-        try:
-            return orjson.dumps(value).decode()
-        except TypeError:  # an integer past 64 bits, or nesting past what the quick writer takes
-            return json.dumps(value)
+        return None if value is None else json_text(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
         return None if value is None else _loads(value)
 
 
+def json_text(value: Any) -> str:
+    """Write a value as JSON."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # an integer past 64 bits, or nesting past what the quick writer takes
+        return _EXACT + json.dumps(value)
+
+
 def _loads(text: str) -> Any:
+    if text.startswith(_EXACT):
+        return json.loads(text)
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:  # what only the other writer could write
