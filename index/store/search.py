@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from sqlalchemy import (
@@ -206,15 +207,22 @@ def _weigh(connection: Connection, stems: Sequence[str]) -> _Weights:
     entries = known[0].entries if known else 0
     of = {row.id: _weight(entries, row.entry_count) for row in known}
     total = sum(of.values()) + (len(stems) - len(of)) * _weight(entries, 0)
+    return _Weights(of, _essential(of), total * IMPACT_SCALE)
+
+
+def _essential(of: Mapping[int, int]) -> tuple[int, ...]:
+    """Choose the words of which an entry must hold one.
+
+    Words that weigh the same are all set aside or all kept: their numbers only tell which of them came first.
+    """
     spare = _COMMON_SHARE * sum(of.values())
-    essential: list[int] = []
-    for word, weight in sorted(of.items(), key=lambda item: (item[1], item[0])):
-        spare -= weight
-        if spare < 0 or len(essential) > 0:
-            essential.append(word)
-    if not essential and of:
-        essential = list(of)
-    return _Weights(of, tuple(essential), total * IMPACT_SCALE)
+    least = 0
+    for weight, alike in groupby(sorted(of.values())):
+        spare -= sum(alike)
+        if spare < 0:
+            least = weight
+            break
+    return tuple(sorted(word for word, weight in of.items() if weight >= least))
 
 
 def _weight(entries: int, with_word: int) -> int:

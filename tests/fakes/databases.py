@@ -20,10 +20,14 @@ async def prepare(url: str) -> None:
 
 
 class ReusedDatabase:
-    """One database for all the tests of a process, made when the first of them asks for it."""
+    """One database for all the tests of a process, made when the first of them asks for it.
 
-    def __init__(self, name: str) -> None:
+    With a `language` it sorts text as that language does, where the server is new enough (PostgreSQL 15).
+    """
+
+    def __init__(self, name: str, *, language: str | None = None) -> None:
         self._name = name
+        self._language = language
         self._facts: list[Any] = []
         self._is_made = False
 
@@ -43,7 +47,10 @@ class ReusedDatabase:
     async def _make(self) -> None:
         server = await asyncpg.connect(f"{_SERVER}/postgres")
         try:
-            await server.execute(f"CREATE DATABASE {self._name}")
+            options = ""
+            if self._language is not None and server.get_server_version().major >= 15:
+                options = f" TEMPLATE template0 ENCODING UTF8 LOCALE_PROVIDER icu ICU_LOCALE '{self._language}'"
+            await server.execute(f"CREATE DATABASE {self._name}{options}")
         finally:
             await server.close()
         await prepare(self.url)
