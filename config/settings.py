@@ -91,6 +91,9 @@ class StorageSettings(Section):
     url: Annotated[DatabaseUrl, Field(description="Database: SQLite in one file, or PostgreSQL.")] = (
         "sqlite+aiosqlite:///ardvark.db"
     )
+    wait: Annotated[
+        Duration, Field(description="How long a daemon that starts waits for a database that does not answer.")
+    ] = timedelta(seconds=60)
 
 
 class ApiSettings(Section):

@@ -80,7 +80,7 @@ def main() -> None:
         status = cli(standalone_mode=False)
     except OperatorError as error:
         click.echo(f"ardvark: {error}", err=True)
-        sys.exit(_NO)
+        sys.exit(error.status)
     except click.ClickException as error:
         error.show()
         sys.exit(_NO)

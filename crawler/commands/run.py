@@ -1,6 +1,8 @@
 import asyncio
 import signal
 import sys
+from collections.abc import Coroutine
+from typing import Any
 
 import click
 import structlog
@@ -9,10 +11,11 @@ from config.settings import Settings
 from crawler.allowlist import ANNOUNCE_EVERY, Role
 from crawler.commands.session import crawling, run_async, settings_of
 from crawler.daemon import Daemon, Duty
-from crawler.opening import awaited_database
+from crawler.opening import NeverAnswered, StoppedWhileWaiting, awaited_database
 from crawler.upkeep import EVERY as UPKEEP_EVERY
 from crawler.upkeep import Upkeep
 from index.api.app import ApiServer
+from index.store.outage import StoreUnavailable
 
 _log = structlog.get_logger("ardvark.api")
 _listen = click.option("--listen", metavar="ADDRESS:PORT", help="Where the API listens; over `api.listen`.")
@@ -34,12 +37,23 @@ def run(context: click.Context, role: str, listen: str | None) -> None:
     Several processes on one PostgreSQL database may share these out: any number of crawlers and APIs, one scheduler.
     """
     settings = settings_of(context, quiet=False, api={"listen": listen})
-    run_async(_serve(settings) if role == Role.API else run_daemon(settings, Role(role)))
+    _run(_serve(settings) if role == Role.API else run_daemon(settings, Role(role)))
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end; a database that is lost on the way is nothing that other settings would mend."""
+    try:
+        run_async(work)
+    except StoppedWhileWaiting:
+        pass
+    except StoreUnavailable as error:
+        raise NeverAnswered(str(error)) from error
 
 
 async def run_daemon(settings: Settings, role: Role = Role.ALL) -> None:
     """Run a crawler, a scheduler, or both with the API in one process."""
-    async with crawling(settings, role, awaited_database(settings)) as parts:
+    opening = awaited_database(settings, serves_api=role is Role.ALL)
+    async with crawling(settings, role, opening) as parts:
         duties = [Duty("allowlist", parts.allowlist.ring, ANNOUNCE_EVERY)]
         if role is not Role.CRAWLER:
             upkeep = Upkeep(settings, parts.clock, parts.database)
@@ -58,11 +72,11 @@ async def run_daemon(settings: Settings, role: Role = Role.ALL) -> None:
 @click.pass_context
 def serve(context: click.Context, listen: str | None) -> None:
     """Serve the API alone, without crawling, until a signal."""
-    run_async(_serve(settings_of(context, quiet=False, api={"listen": listen})))
+    _run(_serve(settings_of(context, quiet=False, api={"listen": listen})))
 
 
 async def _serve(settings: Settings) -> None:
-    async with awaited_database(settings) as database, ApiServer(settings, database) as server:
+    async with awaited_database(settings, serves_api=True) as database, ApiServer(settings, database) as server:
         _say_where(settings, server)
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()

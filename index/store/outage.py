@@ -48,6 +48,8 @@ _SQLSTATES = {
     "58": _IO,
 }
 
+_PASSING = frozenset({_LOCKED, _OVERLOADED, _UNREACHABLE})
+
 
 class StoreUnavailable(OperatorError):
     """The database does not answer; the same work may succeed later."""
@@ -55,6 +57,11 @@ class StoreUnavailable(OperatorError):
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"the database is {reason}" + (f" ({detail})" if detail else ""))
         self.reason = reason
+
+    @property
+    def may_pass(self) -> bool:
+        """Tell whether waiting alone may end it, as while a server starts; nobody need be called for that."""
+        return self.reason in _PASSING
 
 
 def outage_in(error: BaseException) -> StoreUnavailable | None:
