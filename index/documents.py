@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from index.records import Artifact, Lead, Mechanism, Rank, Reading
+from index.records import Artifact, Lead, Mechanism, Rank, Reading, Signer
 
 
 class Outcome(StrEnum):
@@ -83,7 +83,8 @@ class DocumentState:
 
     `origin` is the origin whose visits fetch it. `failing_since` is set while the copy cannot be confirmed, so its
     entries are stale; `absent_since` while the publisher says that there is nothing. `applied_digest` names the body
-    that the listings reflect; `held` says that a large drop in it waits for a second sighting.
+    that the listings reflect; `held` says that a large drop in it waits for a second sighting; `signers` are those of
+    its cards when they were last verified.
     """
 
     url: str
@@ -125,6 +126,7 @@ class DocumentState:
     applied_digest: str | None = None
     held: bool = False
     entry_count: int = 0
+    signers: tuple[Signer, ...] = ()
 
     @property
     def has_schedule(self) -> bool:

@@ -37,6 +37,7 @@ class Mechanism(StrEnum):
     NESTED = "nested"
     OPERATOR = "operator"
 
+    KEY_SET = "key_set"
     AGENT_CARD = "agent_card"
     LEGACY_CARD = "legacy_card"
     SERVER_CARD = "server_card"
@@ -49,7 +50,8 @@ class Mechanism(StrEnum):
 class Rank(IntEnum):
     """Precedence of entry sources; the lower wins. A nested catalog counts just after its parent.
 
-    Artifacts come after all of them: what a catalog says is read before what it is compared with.
+    Artifacts come after all of them: what a catalog says is read before what it is compared with, and keys before the
+    cards that they verify.
     """
 
     WELL_KNOWN = 10
@@ -61,6 +63,7 @@ class Rank(IntEnum):
     PREDECESSOR_LINK = 70
     OPERATOR = 80
     UNKNOWN = 90
+    KEY_SET = 490
     AGENT_CARD = 500
     LEGACY_CARD = 510
     SERVER_CARD = 520
@@ -114,12 +117,22 @@ class ArtifactRef:
 
 
 @dataclass(frozen=True, slots=True)
+class Signer:
+    """Whom a signature of a document names, and the thumbprint of the key that was had for it, if any."""
+
+    kid: str
+    jku: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Artifact:
     """What the document behind an entry, or at a card's own path, turned out to be, judged by its shape.
 
     `normal` is its content in one form for all versions of its protocol, with everything masked that looks like a
     credential; `legacy` is the interface list of a hybrid card's older block; `content_digest` is the same for every
     formatting of the same content. `secret` says that the received bytes hold a credential.
+    `signatures` are what became of a card's signatures, none for an unsigned card; None where nobody looked.
     """
 
     kind: str
@@ -131,6 +144,8 @@ class Artifact:
     digest: str = ""
     content_digest: str = ""
     secret: bool = False
+    signatures: tuple[Mapping[str, Any], ...] | None = None
+    signers: tuple[Signer, ...] = ()
 
 
 class Standing(StrEnum):

@@ -22,7 +22,7 @@ from index.strict_json import MalformedJson, ParsedJson, parse
 MOST_SIGNATURES = 8
 LONGEST_PROTECTED = 8192
 _LONGEST_SIGNATURE = 2048
-_LONGEST_URL = 2048
+_LONGEST_URL = 1024
 _HEADER_DEPTH = 16
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
 
@@ -171,17 +171,16 @@ def _decoded(text: Any, longest: int) -> bytes | None:
 
 
 def _short(value: Any) -> str:
-    return value if isinstance(value, str) and len(value) <= max(LONGEST_KID, _LONGEST_URL) else ""
+    fits = isinstance(value, str) and len(value) <= _LONGEST_URL and "\x00" not in value
+    return value if fits else ""
 
 
 # --- verifying --------------------------------------------------------------------------------------------------------
 
 
-def select_key(claim: Claim, keys: KeySet | None, source: str = "") -> Selected:
-    """Choose the key of a set that a claim names; its id must name exactly one (RFC 7515 4.1.4)."""
-    if keys is None:
-        return Selected(source=source, fault="no_key_set")
-    named = keys.named(claim.kid)
+def select_key(kid: str, keys: KeySet, source: str = "") -> Selected:
+    """Choose the key of a set by an id, which must name exactly one (RFC 7515 4.1.4)."""
+    named = keys.named(kid)
     if len(named) != 1:
         return Selected(source=source, fault="ambiguous_kid" if named else "no_such_key")
     if named[0].fault:

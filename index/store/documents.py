@@ -8,14 +8,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select, update
 
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Hop, Outcome
-from index.records import RANK_OF_MECHANISM, Lead, Mechanism, Problem
+from index.records import RANK_OF_MECHANISM, Lead, Mechanism, Problem, Signer
 from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows, upsert_rows
 from index.store.tables import documents, fetches, key_of, leads, origins, snapshots, storable
 
 # What a document is never changes; the rest follows its state.
 _FIXED = ("origin_id", "url", "first_seen_at")
-_OF_LISTINGS = ("applied_digest", "held", "entry_count")
-_LOOKED_FOR = frozenset({Mechanism.AGENT_CARD, Mechanism.LEGACY_CARD, Mechanism.SERVER_CARD})
+_OF_LISTINGS = ("applied_digest", "held", "entry_count", "signers")
+_LOOKED_FOR = frozenset({Mechanism.AGENT_CARD, Mechanism.LEGACY_CARD, Mechanism.SERVER_CARD, Mechanism.KEY_SET})
 # A lead that a complete reading lacks this often has been withdrawn.
 _WITHDRAWN_AFTER = 2
 
@@ -98,6 +98,7 @@ def _state(row: Row[Any]) -> DocumentState:
         applied_digest=row.applied_digest if row.stored else None,
         held=row.held,
         entry_count=row.entry_count,
+        signers=tuple(Signer(*named) for named in row.signers or ()),
     )
 
 
@@ -144,6 +145,7 @@ def state_row(state: DocumentState) -> dict[str, Any]:
         "applied_digest": state.applied_digest,
         "held": state.held,
         "entry_count": state.entry_count,
+        "signers": [[storable(signer.kid), storable(signer.jku), signer.key] for signer in state.signers] or None,
     }
 
 

@@ -214,6 +214,8 @@ documents = Table(
     Column("applied_digest", String(64), index=True),
     Column("held", Boolean, nullable=False),
     Column("entry_count", Integer, nullable=False),
+    # Whom the signatures of its cards name, each with the thumbprint of the key that it was verified with.
+    Column("signers", JsonText),
     # False once nothing points to it any more; it stays for its history.
     Column("watched", Boolean, nullable=False, server_default=text("true")),
     # Faults of the document as a whole, from its last reading.
@@ -325,6 +327,8 @@ artifacts = Table(
     Column("secret", Boolean, nullable=False),
     Column("problems", JsonText, nullable=False),
     Column("findings", JsonText, nullable=False),
+    # What became of each signature of a card; null where nobody looked.
+    Column("signatures", JsonText),
     Column("churn", JsonText, nullable=False),
     Column("first_seen_at", UtcDateTime, nullable=False),
     # First sight of the present content, and the last of the one before it.

@@ -205,6 +205,7 @@ def test_the_order_of_mechanisms_decides_on_one_origin() -> None:
         "OPERATOR",
         "UNKNOWN",
         # Artifacts, which are looked at after everything that may list them.
+        "KEY_SET",
         "AGENT_CARD",
         "LEGACY_CARD",
         "SERVER_CARD",

@@ -94,7 +94,7 @@ def verdicts(card: Any, keys: Any = KEYS) -> tuple[Verdict, ...]:
     found = read_signed(card if isinstance(card, str | bytes) else json.dumps(card))
     assert found is not None
     held = read_keys(keys)
-    return verify(found, lambda claim: select_key(claim, held, "test"))
+    return verify(found, lambda claim: select_key(claim.kid, held, "test"))
 
 
 def verdict(card: Any, keys: Any = KEYS) -> Verdict:
@@ -226,7 +226,7 @@ def test_the_key_id_must_choose_exactly_one_usable_key(case: str) -> None:
 def test_a_key_set_that_cannot_be_had_makes_nothing_invalid() -> None:
     found = read_claims({**CARD, "signatures": [GOOD]})
     assert found is not None
-    (one,) = verify(found, lambda claim: select_key(claim, None))
+    (one,) = verify(found, lambda claim: Selected(fault="no_key_set"))
     assert (one.outcome, one.reason) == (UNAVAILABLE, "no_key_set")
     (problem,) = signature_problems([one])
     assert (problem.code, problem.severity) == ("signature.key_unavailable", Severity.INFO)
@@ -464,7 +464,7 @@ def test_an_inline_card_is_found_in_its_entry() -> None:
     entry = json.dumps({"identifier": "urn:air:acme.example:agents:trips", "data": signed(CARD)})
     found = read_signed(entry, member=("data", "inline"))
     assert found is not None
-    assert verify(found, lambda claim: select_key(claim, read_keys(KEYS)))[0].outcome is VALID
+    assert verify(found, lambda claim: select_key(claim.kid, read_keys(KEYS)))[0].outcome is VALID
 
 
 # --- several signatures, and what is kept -----------------------------------------------------------------------------
@@ -560,7 +560,7 @@ def test_verification_never_raises(card: dict[str, Any], signatures: Any, keys: 
     held = read_keys({"keys": [*keys, OWN]})
     for found in (read_signed(text), read_signed(text, max_depth=4), read_signed(text, member=("data",))):
         if found is not None:
-            results = verify(found, lambda claim: select_key(claim, held))
+            results = verify(found, lambda claim: select_key(claim.kid, held))
             assert len(results) == len(found.claims) <= MOST_SIGNATURES
             json.dumps([verdict_json(item) for item in results])
             assert all(problem.code.startswith("signature.") for problem in signature_problems(results))
