@@ -125,9 +125,11 @@ def _compare(before: Row[Any], item: NewArtifact) -> tuple[dict[str, Any], list[
         churn = learn(churn, found)
         edits, _ = settle(found, churn)
         edits = [edit for edit in edits if edit.kind is not ChangeClass.ORDER_ONLY]
+    # What stands beside the normal form, or was hidden until now, is compared as well: it is as new as its first sight.
+    moved = edits or any(getattr(before, name) != row[name] for name in ("kind", "shape", "legacy"))
     row["churn"] = to_json(churn)
-    row["changed_at"] = item.at if edits else before.changed_at
-    row["before_at"] = item.before_at if edits else before.before_at
+    row["changed_at"] = item.at if moved else before.changed_at
+    row["before_at"] = item.before_at if moved else before.before_at
     return row, edits
 
 
