@@ -277,6 +277,15 @@ class TrustSettings(Section):
     ] = "subdomain"
 
 
+class TrustedKeysSettings(Section):
+    """Public keys that the operator vouches for; they count before those that a signature points to."""
+
+    file: Annotated[ExistingFile, Field(description="File with a JSON Web Key Set.", examples=["acme-keys.json"])]
+    hosts: Annotated[
+        tuple[HostPattern, ...], Field(min_length=1, description="Hosts whose cards these keys may verify.")
+    ] = ("*",)
+
+
 class OsdSettings(Section):
     """Open Support Discovery: names that its texts leave open, so that the defaults are assumptions of ours."""
 
@@ -374,6 +383,9 @@ class Settings(BaseSettings):
     crawl: CrawlSettings = CrawlSettings()
     limits: LimitsSettings = LimitsSettings()
     trust: TrustSettings = TrustSettings()
+    trusted_keys: Annotated[
+        tuple[TrustedKeysSettings, ...], Field(description="Keys that the operator vouches for.")
+    ] = ()
     osd: OsdSettings = OsdSettings()
     search: SearchSettings = SearchSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -435,6 +435,7 @@ def test_with_every_line_in_force_the_file_to_start_from_sets_every_key_to_its_d
     text = FULL_LINE.sub("", (REPOSITORY / "config" / "default.toml").read_text(encoding="utf-8"))
     values = tomllib.loads(text)
     write("", "ca.pem")
+    write("", "acme-keys.json")
     settings = load_settings(write(text, "full.toml"))
     defaults = Settings().model_dump(mode="json")
     for section, keys in defaults.items():
@@ -445,6 +446,22 @@ def test_with_every_line_in_force_the_file_to_start_from_sets_every_key_to_its_d
                     assert settings.model_dump(mode="json")[section][key] == default, f"{section}.{key}"
     assert list(values["origins"][0]) == list(type(settings.origins[0]).model_fields)
     assert list(values["peers"][0]) == list(type(settings.peers[0]).model_fields)
+    assert list(values["trusted_keys"][0]) == list(type(settings.trusted_keys[0]).model_fields)
+
+
+def test_trusted_keys_name_files_that_are_there() -> None:
+    write("", "keys.json")
+    settings = load_settings(write('[[trusted_keys]]\nfile = "keys.json"\n', "keys.toml"))
+    assert settings.trusted_keys[0].hosts == ("*",)
+    text = '[[trusted_keys]]\nfile = "none.json"\n[[trusted_keys]]\nhosts = ["-"]\n'
+    with pytest.raises(OperatorError) as raised:
+        load_settings(write(text, "wrong.toml"))
+    lines = str(raised.value).splitlines()[1:]
+    assert [line.partition("trusted_keys")[2].partition(" ")[0] for line in lines] == [
+        "[0].file",
+        "[1].file:",
+        "[1].hosts[0]",
+    ]
 
 
 def test_every_key_has_a_line_of_help() -> None:
