@@ -24,7 +24,16 @@ from crawler.shelf import Shelf
 from crawler.surfaces import ard, artifact
 from crawler.surfaces.base import Bounds, Source
 from crawler.surfaces.html import Page, read_page
-from index.documents import ABSENCES, FAILURES, DocumentKind, DocumentState, DocumentVisit, Observation, Outcome
+from index.documents import (
+    ABSENCES,
+    FAILURES,
+    VALIDATOR_LIES,
+    DocumentKind,
+    DocumentState,
+    DocumentVisit,
+    Observation,
+    Outcome,
+)
 from index.identity import essence, is_json_type
 from index.records import Artifact, ArtifactDecision, ArtifactRef, Entry, Mechanism, Problem, Reading, Standing
 from index.strict_json import canonical, digest
@@ -67,7 +76,8 @@ class Judge:
             visit = await self._artifact(state, observation)
         else:
             visit = await self._manifest(state, observation)
-        return replace(visit, before_at=state.confirmed_at, presence_changed=_came_or_went(state, visit.state))
+        before_at = state.full_at if VALIDATOR_LIES in visit.notes else state.confirmed_at
+        return replace(visit, before_at=before_at, presence_changed=_came_or_went(state, visit.state))
 
     def missed(self, state: DocumentState, observation: Observation, watch: WatchRules | None = None) -> DocumentVisit:
         """Say what an answer without a document means for the copy that is held."""

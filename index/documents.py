@@ -26,6 +26,8 @@ class Outcome(StrEnum):
 
 
 SUCCESSES = frozenset({Outcome.FETCHED, Outcome.NOT_MODIFIED})
+# Noted when content had changed behind an unchanged validator: no 304 since the last whole answer was a sight of it.
+VALIDATOR_LIES = "validator_lies"
 # The publisher says that there is nothing; that is an answer and no failure.
 ABSENCES = frozenset({Outcome.ABSENT, Outcome.GONE, Outcome.CATCH_ALL, Outcome.WRONG_KIND})
 # Something stood between us and the document; what is held goes stale and nothing is removed.

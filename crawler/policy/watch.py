@@ -29,7 +29,7 @@ from crawler.policy.freshness import (
     update_stored,
     validators_of,
 )
-from index.documents import DocumentKind, DocumentState, Observation, Outcome
+from index.documents import VALIDATOR_LIES, DocumentKind, DocumentState, Observation, Outcome
 from index.http_date import parse_http_date
 
 # After so many 200s with the same bytes the entity tag is known to match nothing, as behind compressing servers.
@@ -138,7 +138,7 @@ def after_content(
         and validators_of(state.headers) == validators_of(observation.headers)
     )
     if lied:
-        notes.append("validator_lies")
+        notes.append(VALIDATOR_LIES)
     tagged = "If-None-Match" in observation.conditions
     ineffective = state.ineffective_streak + tagged if same else 0
     if tagged and ineffective == _INEFFECTIVE_AFTER:

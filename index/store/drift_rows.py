@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, or_, select, update
 
 from index.drift import CardView, Disagreement
 from index.findings import redact
@@ -249,6 +249,17 @@ def confirm_drifts(connection: Connection, origin_ids: Sequence[int]) -> None:
             if times["copy_old_at"] > row.copy_old_at or times["live_seen_at"] > row.live_seen_at:
                 updates.append({"id": row.id, "confirmed_at": max(row.confirmed_at, *times.values()), **times})
     update_rows(connection, drifts, updates)
+
+
+def retract_sights(connection: Connection, seen_at: Mapping[int, datetime]) -> None:
+    """Take back sights of documents since a time: a 304 said that they were the same, and they were not."""
+    for document, at in seen_at.items():
+        for side, sight in (
+            (drifts.c.catalog_document, drifts.c.copy_old_at),
+            (drifts.c.live_document, drifts.c.live_seen_at),
+        ):
+            mine = (side == document) & drifts.c.closed_at.is_(None) & (sight > at)
+            connection.execute(update(drifts).where(mine).values({sight: at}))
 
 
 def _later(known: datetime, seen: datetime | None) -> datetime:

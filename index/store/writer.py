@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from index import metrics
-from index.documents import SUCCESSES, DocumentKind, DocumentVisit, FollowedLead, Outcome
+from index.documents import SUCCESSES, VALIDATOR_LIES, DocumentKind, DocumentVisit, FollowedLead, Outcome
 from index.records import Mechanism
 from index.store.artifacts import (
     NewArtifact,
@@ -40,6 +40,7 @@ from index.store.documents import (
     put_fetches,
     put_leads,
 )
+from index.store.drift_rows import retract_sights
 from index.store.entries import NewReading, apply_readings, take_away, withdraw
 from index.store.frontier import Hold, Settlement, lost_holds, settle_origins
 from index.store.listings import lock_listings
@@ -283,6 +284,8 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
             *((visit.state.url, ()) for visit in visits if visit.artifact is not None and visit.reading is None),
         ],
     )
+    lied = {document_id(visit.state.url): visit.before_at for visit in visits if VALIDATOR_LIES in visit.notes}
+    retract_sights(connection, {key: at for key, at in lied.items() if at is not None})
     cards = _take_cards(connection, visits, now)
     readings = []
     confirmed = []
