@@ -281,9 +281,7 @@ class TrustedKeysSettings(Section):
     """Public keys that the operator vouches for; they count before those that a signature points to."""
 
     file: Annotated[ExistingFile, Field(description="File with a JSON Web Key Set.", examples=["acme-keys.json"])]
-    hosts: Annotated[
-        tuple[HostPattern, ...], Field(min_length=1, description="Hosts whose cards these keys may verify.")
-    ] = ("*",)
+    hosts: Annotated[tuple[HostPattern, ...], Field(description="Hosts whose cards these keys may verify.")] = ("*",)
 
 
 class OsdSettings(Section):
