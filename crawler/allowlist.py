@@ -38,6 +38,7 @@ class Role(StrEnum):
 
 
 _KEEPERS = frozenset({Role.ALL, Role.SCHEDULER, Role.ONCE})
+_CRAWLING = frozenset({Role.ALL, Role.CRAWLER})
 
 
 def origins_digest(settings: Settings) -> str:
@@ -95,6 +96,7 @@ class Allowlist:
         dead = [row.name for row in others if is_dead(row.name)]
         if dead:
             await self._database.write(remove_processes, dead)
+        self._crew.share_budget(sum(row.role in _CRAWLING and row.name not in dead for row in others))
         differing = {
             row.name: row.role
             for row in others

@@ -80,8 +80,9 @@ class Daemon:
         self._stopping.set()
 
     async def _fill(self) -> None:
-        """Claim as many due origins as there is room for."""
-        room = self._settings.crawl.visits - len(self._running)
+        """Claim as many due origins as there is room for, within the budget; that paces what piled up meanwhile too."""
+        under_way = len(self._running)
+        room = self._crew.affordable(self._settings.crawl.visits - under_way, under_way)
         if room <= 0 or self._stopping.is_set() or self._crew.must_wait:
             return
         for claim in await self._crew.claim(room):

@@ -133,6 +133,17 @@ class Crew:
         if self._budget is not None:
             self._visitor.use_price(await self._budget.adjust())
 
+    def share_budget(self, processes: int) -> None:
+        """Keep to the part of the budget that is ours beside others that crawl."""
+        if self._budget is not None:
+            self._budget.allowance.share(processes, self._clock.monotonic())
+
+    def affordable(self, room: int, under_way: int) -> int:
+        """Give how many visits may begin of those that there is room for, within the budget."""
+        if self._budget is None:
+            return room
+        return min(room, self._budget.allowance.visits(under_way, self._clock.monotonic()))
+
     async def remove_origins(self, names: Sequence[str]) -> int:
         """Take origins off the allowlist and their entries out of the index; gives the number of changes."""
         changes = await self._database.write(remove_origins, names, self._clock.now())
@@ -238,6 +249,9 @@ class Crew:
             except Exception:
                 # A fault of ours must not take the other visits down with it; it is logged with its traceback.
                 _log.exception("visit.crashed", origin=claim.origin)
+            finally:
+                if self._budget is not None:
+                    self._budget.allowance.spend(meter.requests, self._clock.monotonic())
         await asyncio.shield(self._settle(claim, report))
         seconds = self._clock.monotonic() - began
         metrics.VISITS_BY_OUTCOME[_outcome_of(report)].inc()

@@ -36,6 +36,12 @@ class Events:
                 self._more.clear()
                 await self._more.wait()
 
+    async def more(self) -> None:
+        """Wait until something is logged."""
+        self._more.clear()
+        async with asyncio.timeout(PATIENCE_S):
+            await self._more.wait()
+
 
 @contextmanager
 def logged() -> Iterator[Events]:

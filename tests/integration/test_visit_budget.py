@@ -1,19 +1,26 @@
 """The visit budget and the belief about changes, through the crawl."""
 
+import asyncio
+import time
 from datetime import timedelta
 from statistics import median
 from typing import Any
 
 import pytest
 
-from crawler.policy.cadence import LISTING, price_paid
+from crawler.budget import Budget
+from crawler.clock import SystemClock
+from crawler.daemon import Daemon
+from crawler.policy.cadence import LISTING, Range, price_paid
 from crawler.policy.change_rate import Belief
 from index.documents import DocumentState
 from index.store.documents import load_state
 from index.store.frontier import looks_ahead
+from index.store.status import backlog
 from tests.conftest import OpenCrawl
 from tests.fakes.clock import FakeClock
-from tests.fakes.harness import Crawl
+from tests.fakes.events import logged
+from tests.fakes.harness import Crawl, crawling, settings_for
 from tests.fakes.history import pass_time
 from tests.fakes.web import FakeWeb, Site, entry
 
@@ -113,6 +120,45 @@ async def test_a_process_that_starts_takes_up_the_price_of_the_latest_intervals(
         clock.advance(hours=6)
         await crawl.run()
         assert await price(crawl) == pytest.approx(adjusted, rel=0.01)
+
+
+async def test_what_is_due_all_at_once_after_a_start_keeps_to_the_budget(web: FakeWeb, database_url: str) -> None:
+    """Five hundred origins that all wait, as after an outage of ours; without a limit they take a few seconds."""
+    sites = [web.site(f"s{number:03}") for number in range(500)]
+    for site in sites:
+        site.manifest(entry("one", site.host))
+    a_second = 5
+    settings = settings_for(*sites, url=database_url, crawl={"budget": a_second * 86_400, "visits": 100})
+    with logged() as events:
+        async with crawling(settings, SystemClock()) as crawl:
+            web.clear_log()
+            began = time.monotonic()
+            daemon = Daemon(settings, crawl.clock, crawl.crew)
+            running = asyncio.create_task(daemon.run())
+            while len(events.named("visit.done")) < 12:
+                await events.more()
+                made, seconds = len(web.seen), time.monotonic() - began
+                assert made <= a_second * seconds + 8, "no more than was earned, and one visit on credit"
+            daemon.stop()
+            await running
+            waiting = (await crawl.database.read(backlog, crawl.clock.now())).origins
+    assert waiting > 400
+
+
+async def test_what_piled_up_makes_looks_rarer_until_it_is_worked_off(
+    web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock
+) -> None:
+    sites = [web.site(f"s{number}") for number in range(30)]
+    for site in sites:
+        site.manifest(entry("one", site.host))
+    limits = {"min_interval": "1h", "max_interval": "10d", "default_freshness": "1h", "budget": 2_000}
+    async with crawl_sqlite(*sites, crawl=limits) as crawl:
+        budget = Budget(2_000, Range(timedelta(hours=1), 10 * DAY), crawl.database, clock)
+        before = await budget.recall()
+        piled_up = await budget.adjust()
+        assert piled_up > before
+        await crawl.run()
+        assert await budget.adjust() < piled_up
 
 
 async def test_looks_that_fall_due_are_counted_and_what_is_overdue_is_not(
