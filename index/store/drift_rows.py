@@ -16,6 +16,8 @@ from index.store.tables import documents, drifts, key_of, storable, storable_jso
 
 # Outcomes that say that there is nothing, or nothing of the kind.
 MISSING = ("absent", "gone", "wrong_kind", "catch_all")
+# What nothing in the place of a card disagrees about; all else waits until the card is seen again, or gone for good.
+_OF_ABSENCE = ("drift.artifact_gone", "drift.type_mismatch")
 _copies, _lives = documents.alias("copies"), documents.alias("lives")
 
 
@@ -82,6 +84,13 @@ class Verdict:
     # The identifiers of what was found, where it is about several.
     names: Sequence[str] = ()
 
+    def is_about(self, row: Row[Any]) -> bool:
+        """Tell whether this says something about what stands open."""
+        if self.live.is_there:
+            return True
+        # A card of another kind was one all the same.
+        return row.code in _OF_ABSENCE and (row.code != "drift.type_mismatch" or row.live_value == "unknown")
+
     def items(self) -> dict[int, tuple[Disagreement, str | None]]:
         """Give what was found by the name that it has from visit to visit, with its identifier."""
         names: Sequence[str | None] = self.names or [self.copy.identifier] * len(self.found)
@@ -107,7 +116,7 @@ def reconcile(connection: Connection, verdicts: Sequence[Verdict], now: datetime
             else:
                 confirmed.append(_confirmation(row, verdict, item))
         for name, row in before.items():
-            if name not in now_found:
+            if name not in now_found and verdict.is_about(row):
                 closed.append(_closing(row, verdict, now))
                 events.append(_event("drift.closed", row._asdict(), now, closed[-1]["closed_by"]))
     insert_rows(connection, drifts, opened)
@@ -216,11 +225,11 @@ def close_moved(connection: Connection, current: Mapping[int, int | None], now: 
 
 
 def close_with_documents(connection: Connection, keys: Collection[int], now: datetime) -> list[Change]:
-    """Close what documents disagreed about that are gone; that a card is gone is a disagreement of its own."""
+    """Close what documents disagreed about that are gone for good; that a card is gone is a disagreement of its own."""
     rows = _standing(connection, drifts.c.catalog_document, keys)
     other = _standing(connection, drifts.c.live_document, keys)
     known = {row.id for row in rows}
-    rows += [row for row in other if row.code == "drift.manifests_differ" and row.id not in known]
+    rows += [row for row in other if row.code not in _OF_ABSENCE and row.id not in known]
     return _close(connection, rows, now)
 
 
@@ -270,7 +279,7 @@ def _sights(origin_ids: Sequence[int]) -> Select[Any]:
     """Select what is open on origins, with the last sights of those of its two documents that are on them."""
     mine = and_(_copies.c.origin_id.in_(origin_ids), ~_copies.c.held)
     ids = select(documents.c.id).where(documents.c.origin_id.in_(origin_ids))
-    missing = _lives.c.outcome.in_(MISSING)
+    missing = _lives.c.outcome.in_(MISSING) & drifts.c.code.in_(_OF_ABSENCE)
     theirs = _lives.c.origin_id.in_(origin_ids)
     return (
         select(

@@ -39,7 +39,8 @@ def settle_drifts(
     rows = _entries(connection, sighted)
     lives = load_lives(connection, {row.artifact_id for row in rows} | set(sighted.artifacts))
     verdicts = [_judge_entry(row, lives[row.artifact_id], sighted) for row in rows if row.artifact_id in lives]
-    verdicts += [_judge_hybrid(lives[key], at) for key, at in sighted.artifacts.items() if key in lives]
+    there = {key: live for key, live in lives.items() if live.is_there}
+    verdicts += [_judge_hybrid(there[key], at) for key, at in sighted.artifacts.items() if key in there]
     events = close_removed(connection, sighted.removed, now)
     events += close_moved(connection, _pointing(connection, sighted.written), now)
     return events + reconcile(connection, [*verdicts, *further], now)
@@ -226,5 +227,5 @@ def _drift_of(
 def _judge_hybrid(live: Live, at: datetime) -> Verdict:
     """Compare the older block of a hybrid card with its list; without such a block nothing can disagree."""
     side = Side(live.key, live.document, live.url, live.view.digest, at)
-    found = [item for item in compare_hybrid(live.view) if item.is_drift] if live.is_there else []
+    found = [item for item in compare_hybrid(live.view) if item.is_drift]
     return Verdict(side, live, found, True, True)

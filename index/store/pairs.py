@@ -126,7 +126,7 @@ def _document(row: Row[Any]) -> Live:
 def _cards_of(connection: Connection, origin: int, changed: set[int]) -> list[Verdict]:
     """Compare the cards of an origin with those in its own places, as far as one of the two is new.
 
-    Two that no longer are of one agent, or no longer both there, contradict each other no longer.
+    Two that are of one agent no longer contradict each other no longer; nothing is told while one is not there.
     """
     lives = load_lives(connection, [*_card_keys(connection, origin, _OWN_PLACES), *changed])
     if any(lives[key].mechanism in _OWN_PLACES for key in changed & lives.keys()):
@@ -140,6 +140,8 @@ def _cards_of(connection: Connection, origin: int, changed: set[int]) -> list[Ve
     for place, live in enumerate(own):
         for other in lives.values():
             if other.key == live.key or other in own[:place] or not changed & {live.key, other.key}:
+                continue
+            if not (live.is_there and other.is_there):
                 continue
             verdicts.append(_pair(live, other, changed, identifiers.get(other.key)))
     return verdicts
@@ -174,7 +176,7 @@ def _is_same_agent(first: Live, second: Live) -> bool:
 
 def _pair(live: Live, other: Live, changed: set[int], identifier: str | None) -> Verdict:
     compare = compare_inline if other.inline else compare_cards_of_origin
-    both = live.is_there and other.is_there and _is_same_agent(live, other)
-    found = [item for item in compare(other.view, live.view) if item.is_drift] if both else []
+    same = _is_same_agent(live, other)
+    found = [item for item in compare(other.view, live.view) if item.is_drift] if same else []
     side = Side(card_copy(other.key), other.document, other.url, other.view.digest, other.seen_at, identifier)
     return Verdict(side, live, found, other.key in changed, live.key in changed)

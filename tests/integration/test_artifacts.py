@@ -448,6 +448,49 @@ async def test_a_card_that_is_gone_and_comes_back_opens_and_closes_one_drift(
         assert await versions_of(crawl) == []
 
 
+@pytest.mark.parametrize("status", [404, 200])
+async def test_what_a_card_that_is_not_there_once_disagreed_about_stays_as_it_was(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock, status: int
+) -> None:
+    acme = web.site("acme")
+    hybrid = {"url": "https://acme.example/old", "preferredTransport": "JSONRPC", "protocolVersion": "0.3.0"}
+    card = agent_card(version="1.1.0", **hybrid)
+    publish(acme, card=card)
+    async with open_crawl(origin(acme)) as crawl:
+        await crawl.run()
+        before = {row.id: row for row in await all_drifts(crawl)}
+        assert {row.code for row in before.values()} == {"drift.version_mismatch", "drift.hybrid_mismatch"}
+        for _ in range(2):
+            clock.advance(hours=1)
+            acme.page(CARD, b'{"hello": "world"}', status=status)
+            await crawl.run()
+        rows = {row.id: row for row in await all_drifts(crawl)}
+        assert len(rows) == 3
+        assert all(rows[key].closed_at is None for key in rows)
+        assert all(rows[key].live_seen_at == before[key].live_seen_at for key in before), "nobody saw the card"
+        clock.advance(hours=1)
+        acme.json(CARD, card)
+        await crawl.run()
+        rows = {row.id: row for row in await all_drifts(crawl)}
+        assert {key for key, row in rows.items() if row.closed_at is None} == set(before)
+        assert all(rows[key].live_seen_at == clock.now() for key in before)
+        assert await feed(crawl, "drift.closed") == [("drift.closed", urn())]
+
+
+async def test_what_a_card_disagreed_about_ends_when_it_is_gone_for_good(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    acme = web.site("acme")
+    publish(acme, card=agent_card(version="1.1.0"))
+    async with open_crawl(origin(acme)) as crawl:
+        await crawl.run()
+        acme.gone(CARD)
+        await pass_time(crawl, clock, days=3)
+        assert await cards_by_path(crawl) == {}
+        assert await open_drifts(crawl) == [("drift.artifact_gone", urn(), "/url")]
+        assert [row.closed_by for row in await all_drifts(crawl, code="drift.version_mismatch")] == ["removed"]
+
+
 async def test_an_outage_neither_opens_nor_closes_anything_and_the_words_of_the_card_are_found(
     web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
 ) -> None:
@@ -674,6 +717,12 @@ async def test_two_cards_of_one_agent_contradict_each_other_until_one_follows_or
         await crawl.run()
         assert await open_drifts(crawl) == [("drift.cards_contradict", urn(), "")]
         acme.gone("/planner.json")
+        await crawl.run()
+        assert await open_drifts(crawl) == [
+            ("drift.artifact_gone", urn(), "/url"),
+            ("drift.cards_contradict", urn(), ""),
+        ], "it may be back"
+        acme.page("/planner.json", status=410)
         await crawl.run()
         assert await open_drifts(crawl) == [("drift.artifact_gone", urn(), "/url")]
 
