@@ -10,9 +10,12 @@ from crawler.commands.session import opened_database, run_async, settings_of
 from index.store.changes import Change, newest_changes, oldest_cursor, read_changes
 from index.views import change_json
 
+# The largest that a database can compare with.
+_LAST_CURSOR = 2**63 - 1
+
 
 @click.command()
-@click.option("--after", type=click.IntRange(0), help="Only events after this cursor.")
+@click.option("--after", type=click.IntRange(0, _LAST_CURSOR), help="Only events after this cursor.")
 @click.option("--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Most events.")
 @click.option("--last", type=click.IntRange(1, 10_000), metavar="N", help="The newest N events instead of the oldest.")
 @click.option("--identifier", help="Only events of this entry.")

@@ -7,11 +7,12 @@ import click
 
 from config.errors import OperatorError
 from config.settings import Settings
-from config.units import parse_duration
+from config.units import parse_age
 from crawler.clock import SystemClock
 from crawler.commands.render import lag_text, print_json, table, value_text
 from crawler.commands.session import opened_database, run_async, settings_of
 from index.diff import ChangeClass
+from index.drift_codes import CODES
 from index.store.database import Database
 from index.store.drift_reads import DriftFilter, StoredRow, drifts_of, list_drifts
 from index.store.inspect import listing_row, origin_row
@@ -32,7 +33,7 @@ _LONGEST_VALUE = 40
 )
 @click.option("--class", "drift_class", type=click.Choice([str(name) for name in ChangeClass]), help="How grave it is.")
 @click.option("--publisher", metavar="DOMAIN", help="Only of this publisher.")
-@click.option("--code", help="Only of this code, as in drift.version_mismatch.")
+@click.option("--code", help="Only of this code, as in version_mismatch.")
 @click.option("--origin", metavar="ORIGIN", help="Only where one of the two sides is on this origin.")
 @click.option("--since", metavar="TIME", help="Only opened since then: a time, a date, or as long ago as 24h.")
 @click.option("--identifier", metavar="ID", help="Only of this entry.")
@@ -57,8 +58,8 @@ def drift(
     wanted = DriftFilter(
         state=state,
         drift_class=drift_class,
-        publisher=publisher.lower() if publisher else None,
-        code=code if code is None or code.startswith(_PREFIX) else _PREFIX + code,
+        publisher=publisher.lower().removesuffix(".") if publisher else None,
+        code=None if code is None else read_code(code),
         identifier=identifier,
         origin=origin.rstrip("/").lower() if origin else None,
         since=None if since is None else read_time(since, now),
@@ -73,19 +74,28 @@ def drift(
         context.exit(_FOUND)
 
 
+def read_code(text: str) -> str:
+    """Read a code, with or without its prefix."""
+    code = text if text.startswith(_PREFIX) else _PREFIX + text
+    if code not in CODES:
+        known = ", ".join(sorted(name.removeprefix(_PREFIX) for name in CODES))
+        raise OperatorError(f"--code {text}: expected one of {known}")
+    return code
+
+
 def read_time(text: str, now: datetime) -> datetime:
     """Read a point in time: RFC 3339, a date, or a duration before now; without an offset it is UTC."""
     try:
-        return now - parse_duration(text)
+        return now - parse_age(text)
     except ValueError:
         pass
     try:
         instant = datetime.fromisoformat(text)
-    except ValueError:
+        return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise OperatorError(
             f"--since {text}: expected a time such as 2026-11-29T12:00:00Z, a date, or a duration such as 24h"
         ) from None
-    return instant if instant.tzinfo is not None else instant.replace(tzinfo=UTC)
 
 
 async def _drift(settings: Settings, wanted: DriftFilter, limit: int) -> tuple[Sequence[StoredRow], bool]:

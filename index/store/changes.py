@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, func, select, update
 
 from index.store.engines import insert_rows
-from index.store.tables import changes, facts
+from index.store.tables import changes, facts, storable
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def read_changes(connection: Connection, after: int, limit: int, identifier: str
     """Give the events after a cursor, oldest first."""
     query = select(changes).where(changes.c.cursor > after).order_by(changes.c.cursor).limit(limit)
     if identifier is not None:
-        query = query.where(changes.c.identifier == identifier)
+        query = query.where(changes.c.identifier == storable(identifier))
     return [_change(row) for row in connection.execute(query)]
 
 
@@ -74,7 +74,7 @@ def newest_changes(connection: Connection, most: int, identifier: str | None = N
     """Give the newest events, oldest first."""
     query = select(changes).order_by(changes.c.cursor.desc()).limit(most)
     if identifier is not None:
-        query = query.where(changes.c.identifier == identifier)
+        query = query.where(changes.c.identifier == storable(identifier))
     return [_change(row) for row in connection.execute(query)][::-1]
 
 

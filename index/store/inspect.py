@@ -7,7 +7,7 @@ from sqlalchemy import Connection, Row, select
 
 from index.store.documents import origin_id
 from index.store.engines import chunks
-from index.store.tables import documents, entries, fetches, leads, listing_bodies, listings, origins
+from index.store.tables import documents, entries, fetches, leads, listing_bodies, listings, origins, storable
 
 StoredRow = Row[Any]
 
@@ -34,7 +34,7 @@ def listing_row(connection: Connection, identifier: str) -> StoredRow | None:
         )
         .outerjoin(listing_bodies, listing_bodies.c.listing_id == listings.c.id)
         .outerjoin(documents, documents.c.id == listings.c.document_id)
-        .where(listings.c.identifier == identifier)
+        .where(listings.c.identifier == storable(identifier))
     )
     return connection.execute(query).first()
 
@@ -44,7 +44,7 @@ def documents_behind(connection: Connection, identifier: str) -> list[tuple[str,
     query = (
         select(listings.c.document_id, entries.c.artifact_id)
         .outerjoin(entries, entries.c.id == listings.c.entry_id)
-        .where(listings.c.identifier == identifier)
+        .where(listings.c.identifier == storable(identifier))
     )
     row = connection.execute(query).first()
     if row is None:
@@ -82,7 +82,7 @@ def sources_of(connection: Connection, identifier: str) -> Sequence[StoredRow]:
         select(entries, documents.c.url, documents.c.mechanism, documents.c.outcome, documents.c.confirmed_at)
         .join(documents, documents.c.id == entries.c.document_id)
         .join(origins, origins.c.id == documents.c.origin_id)
-        .where(entries.c.key == identifier)
+        .where(entries.c.key == storable(identifier))
         .order_by(entries.c.source_rank, origins.c.added_at, documents.c.url, entries.c.position)
     )
     rows: Sequence[StoredRow] = connection.execute(query).all()

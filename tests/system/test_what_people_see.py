@@ -1,5 +1,7 @@
 """What commands tell people: nothing left out that matters, nothing that misleads, and no traceback for a slip."""
 
+import pytest
+
 from crawler.clock import SystemClock
 from tests.fakes.harness import crawling, settings_for
 from tests.fakes.shell import command
@@ -21,3 +23,31 @@ async def test_a_search_notes_what_speaks_against_a_result(web: FakeWeb, prepare
     notes = {line.split()[1]: line for line in shown.splitlines()[2:]}
     assert notes["urn:air:acme.example:tool:own"].endswith("  stale")
     assert notes["urn:air:bank.example:tool:pay"].endswith("  publisher unproven")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("drift", "--since", "9999-12-31T23:59:59-14:00"),
+        ("drift", "--code", "versionmismatch"),
+        ("drift", "--identifier", "a\udcff"),
+        ("visit", "a\udcff"),
+        ("changes", "--after", "9" * 30),
+    ],
+)
+async def test_a_slip_in_an_argument_is_one_message(prepared_url: str, arguments: tuple[str, ...]) -> None:
+    status, shown = await command(prepared_url, *arguments)
+    assert status == 2
+    assert "Traceback" not in shown
+    assert arguments[-1].split("\udcff")[0] in shown
+
+
+@pytest.mark.parametrize("arguments", [("show", "a\udcff"), ("history", "a\udcff")])
+async def test_an_identifier_that_is_no_text_is_not_known(prepared_url: str, arguments: tuple[str, ...]) -> None:
+    status, shown = await command(prepared_url, *arguments)
+    assert (status, shown) == (1, "ardvark: no listing a\N{REPLACEMENT CHARACTER}\n")
+
+
+async def test_no_event_has_an_identifier_that_is_no_text_or_a_cursor_beyond_all(prepared_url: str) -> None:
+    for option, value in (("--identifier", "a\udcff"), ("--after", str(2**63 - 1))):
+        assert await command(prepared_url, "changes", option, value) == (0, "no changes\n")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from index.diff import ChangeClass
+from index.drift_codes import CODES
 
 ROOT = Path(__file__).parents[2]
 COMPARISONS = [ROOT / "index" / name for name in ("drift.py", "entry_drift.py")]
@@ -22,6 +23,12 @@ def texts_in(path: Path) -> Iterator[str]:
 
 def given() -> set[str]:
     return {text for path in COMPARISONS for text in texts_in(path) if CODE.fullmatch(text)}
+
+
+def test_those_that_can_open_are_the_ones_in_the_first_table_of_the_page() -> None:
+    text = (ROOT / "docs" / "drift.md").read_text(encoding="utf-8")
+    opening, _, _ = text.partition("\nObservations are worth knowing")
+    assert {match[1] for match in ROW.finditer(opening)} == CODES
 
 
 def classes_given() -> dict[str, set[str]]:
