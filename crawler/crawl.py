@@ -44,6 +44,7 @@ class CrawlSummary:
                 "rejected": self.tally.rejected,
                 "unchanged": self.tally.unchanged,
             },
+            "artifacts": {name: self.tally.artifacts[name] for name in ("read", "added", "changed", "removed")},
             "notListed": {str(state): count for state, count in sorted(self.tally.not_listed.items())},
             "changes": self.tally.changes,
             "snapshots": self.tally.snapshots,

@@ -62,7 +62,7 @@ def _progress_bar(length: int) -> Any:
 def _summary_table(summary: CrawlSummary) -> str:
     value = summary.as_json()
     rows: list[tuple[str, str, int]] = []
-    for group in ("origins", "documents", "entries"):
+    for group in ("origins", "documents", "entries", "artifacts"):
         rows += [(group, name, count) for name, count in value[group].items()]
-    rows += [("changes", "", value["changes"]), ("snapshots", "written", value["snapshots"])]
+    rows += [("changes", "of listings", value["changes"]), ("snapshots", "written", value["snapshots"])]
     return table(("what", "", "count"), [row for row in rows if row[2] or row[0] == "entries"])

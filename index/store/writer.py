@@ -90,6 +90,8 @@ class Tally:
 
     documents: Counter[str] = field(default_factory=Counter)
     not_listed: Counter[str] = field(default_factory=Counter)
+    # Cards read at an address of their own, and those of them that came, changed and went.
+    artifacts: Counter[str] = field(default_factory=Counter)
     listed: int = 0
     rejected: int = 0
     unchanged: int = 0
@@ -104,6 +106,7 @@ class Tally:
         """Add the counts of one transaction."""
         self.documents.update(other.documents)
         self.not_listed.update(other.not_listed)
+        self.artifacts.update(other.artifacts)
         for name in ("listed", "rejected", "unchanged", "changes", "snapshots", "transactions", "held"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -287,6 +290,8 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
     lied = {document_id(visit.state.url): visit.before_at for visit in visits if VALIDATOR_LIES in visit.notes}
     retract_sights(connection, {key: at for key, at in lied.items() if at is not None})
     cards = _take_cards(connection, visits, now)
+    tally.artifacts["read"] += sum(_is_card(visit) for visit in visits)
+    tally.artifacts.update(event.kind.removeprefix("artifact.") for event in cards.events.values())
     readings = []
     confirmed = []
     for visit in visits:
@@ -317,6 +322,11 @@ def _write_visits(connection: Connection, visits: Sequence[DocumentVisit], tally
         if visit.leads or visit.leads_complete
     ]
     _take_leads(connection, leads, confirmed, tally)
+
+
+def _is_card(visit: DocumentVisit) -> bool:
+    """Tell whether a look showed a card, new or still the same."""
+    return visit.state.kind is DocumentKind.ARTIFACT and visit.state.outcome in SUCCESSES
 
 
 def _still_wanted(connection: Connection, visits: Sequence[DocumentVisit]) -> Sequence[DocumentVisit]:

@@ -3,6 +3,7 @@
 import pytest
 
 from crawler.clock import SystemClock
+from tests.fakes.cards import CARD, agent_card, agent_entry
 from tests.fakes.harness import crawling, settings_for
 from tests.fakes.shell import command
 from tests.fakes.web import FakeWeb, entry
@@ -23,6 +24,23 @@ async def test_a_search_notes_what_speaks_against_a_result(web: FakeWeb, prepare
     notes = {line.split()[1]: line for line in shown.splitlines()[2:]}
     assert notes["urn:air:acme.example:tool:own"].endswith("  stale")
     assert notes["urn:air:bank.example:tool:pay"].endswith("  publisher unproven")
+
+
+async def test_a_crawl_counts_the_cards_that_it_read_and_those_that_changed(web: FakeWeb, prepared_url: str) -> None:
+    acme = web.site("acme")
+    acme.manifest(agent_entry(), agent_entry("other", "/other.json"))
+    acme.json(CARD, agent_card())
+    acme.json("/other.json", agent_card("Other"))
+
+    async def cards() -> dict[str, str]:
+        status, shown = await command(prepared_url, "crawl", origins=[acme.origin])
+        assert status == 0, shown
+        rows = [line.split() for line in shown.splitlines()]
+        return {row[1]: row[2] for row in rows if row[0] == "artifacts"}
+
+    assert await cards() == {"read": "2", "added": "2"}
+    acme.json(CARD, agent_card(version="2.0.0"))
+    assert await cards() == {"read": "2", "changed": "1"}
 
 
 @pytest.mark.parametrize(
