@@ -25,6 +25,7 @@ from config.values import (
     Origin,
     PagePath,
     Surface,
+    reachable,
 )
 
 ENV_PREFIX = "ARDVARK_"
@@ -423,7 +424,7 @@ class Settings(BaseSettings):
     @property
     def base_url(self) -> str:
         """Base URL of the API, always with one trailing slash."""
-        return (self.api.public_url or f"http://{self.api.listen}/api/v1").rstrip("/") + "/"
+        return (self.api.public_url or f"http://{reachable(self.api.listen)}/api/v1").rstrip("/") + "/"
 
     @property
     def contact_url(self) -> str:

@@ -54,6 +54,18 @@ def _listen(value: str) -> str:
     return value
 
 
+def reachable(listen: str) -> str:
+    """Name an address at which a server can be asked: of one that listens on all of them, loopback."""
+    host, _, port = listen.rpartition(":")
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return listen
+    if not address.is_unspecified:
+        return listen
+    return f"[::1]:{port}" if address.version == 6 else f"127.0.0.1:{port}"
+
+
 def _page(value: str) -> str:
     if not re.fullmatch(r"/[^\s#]*", value) or value.startswith("//"):
         raise ValueError('a path on the origin, such as "/" or "/agents"')

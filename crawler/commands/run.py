@@ -63,7 +63,7 @@ async def run_daemon(settings: Settings, role: Role = Role.ALL) -> None:
             await daemon.run()
             return
         async with ApiServer(settings, parts.database) as server:
-            _say_where(settings, server)
+            _say_where(server)
             await daemon.run()
 
 
@@ -77,7 +77,7 @@ def serve(context: click.Context, listen: str | None) -> None:
 
 async def _serve(settings: Settings) -> None:
     async with awaited_database(settings, serves_api=True) as database, ApiServer(settings, database) as server:
-        _say_where(settings, server)
+        _say_where(server)
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -85,7 +85,7 @@ async def _serve(settings: Settings) -> None:
         await stopped.wait()
 
 
-def _say_where(settings: Settings, server: ApiServer) -> None:
-    _log.info("api.listening", address=server.address, url=settings.base_url)
+def _say_where(server: ApiServer) -> None:
+    _log.info("api.listening", address=server.address, url=server.base_url)
     if sys.stderr.isatty():
-        click.echo(f"Serving http://{server.address}/api/v1/ as {settings.base_url}; stop with Ctrl-C.", err=True)
+        click.echo(f"Serving http://{server.address}/api/v1/ as {server.base_url}; stop with Ctrl-C.", err=True)

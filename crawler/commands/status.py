@@ -7,6 +7,7 @@ import aiohttp
 import click
 
 from config.settings import Settings
+from config.values import reachable
 from crawler.clock import SystemClock
 from crawler.commands.render import clean, coloured, print_json, span, table
 from crawler.commands.session import run_async, settings_of
@@ -19,7 +20,6 @@ from index.views import instant
 _BUSY_TIMEOUT_S = 1.0
 _ANSWER_TIMEOUT_S = 2.0
 _LEAST_FREE = 16 * 1024 * 1024
-_ANYWHERE = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  # noqa: S104 - where to ask, not where to listen
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -70,8 +70,7 @@ async def _problem(database: Database, sizes: FileSizes | None) -> str | None:
 
 async def _ask_daemon(settings: Settings) -> dict[str, Any]:
     """Ask whoever listens where the settings say; a daemon knows best what it waits for."""
-    host, _, port = settings.api.listen.rpartition(":")
-    url = f"http://{_ANYWHERE.get(host, host)}:{port}/readyz"
+    url = f"http://{reachable(settings.api.listen)}/readyz"
     try:
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_ANSWER_TIMEOUT_S), trust_env=False) as session,

@@ -19,7 +19,7 @@ from index.api import (
     wellknown,
 )
 from index.api.keys import DATABASE, NOW, READINGS, SETTINGS, TOKENS
-from index.api.listener import Listener
+from index.api.listener import Listener, take_port
 from index.api.readings import Readings
 from index.query import PageTokens
 from index.store.database import Database
@@ -85,14 +85,27 @@ class ApiServer:
         self._listener: Listener | None = None
 
     async def __aenter__(self) -> "ApiServer":
-        app = await make_app(self._settings, self._database, self._now)
-        self._listener = Listener(app, "api.listen", self._settings.api.listen)
-        await self._listener.__aenter__()
+        listen, taken = take_port("api.listen", self._settings.api.listen)
+        api = self._settings.api.model_copy(update={"listen": listen})
+        self._settings = self._settings.model_copy(update={"api": api})
+        try:
+            app = await make_app(self._settings, self._database, self._now)
+            self._listener = Listener(app, "api.listen", listen, taken)
+            await self._listener.__aenter__()
+        except BaseException:
+            if taken is not None:
+                taken.close()
+            raise
         return self
 
     async def __aexit__(self, *failure: object) -> None:
         if self._listener is not None:
             await self._listener.__aexit__(*failure)
+
+    @property
+    def base_url(self) -> str:
+        """What the answers name as the base of the API."""
+        return self._settings.base_url
 
     @property
     def address(self) -> str:

@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from aiohttp import ClientSession
 
+from index.api.app import ApiServer
 from tests.conftest import OpenCrawl
 from tests.fakes.registry import PUBLIC_URL, serving
 from tests.fakes.web import FakeWeb, entry
@@ -27,6 +29,22 @@ async def test_the_registry_announces_itself_by_its_base_url(crawl_sqlite: OpenC
         assert own["displayName"]
         assert own["description"]
         assert 2 <= len(own["representativeQueries"]) <= 5
+
+
+@pytest.mark.parametrize(
+    ("listen", "host"),
+    [("127.0.0.1:0", "127.0.0.1"), ("0.0.0.0:0", "127.0.0.1"), ("[::]:0", "[::1]"), ("localhost:0", "localhost")],
+)
+async def test_without_a_public_url_the_registry_names_an_address_at_which_it_answers(
+    crawl_sqlite: OpenCrawl, listen: str, host: str
+) -> None:
+    settings_api = {"listen": listen, "public_url": None}
+    async with crawl_sqlite(api=settings_api) as crawl, ApiServer(crawl.settings, crawl.database) as server:
+        port = server.address.rpartition(":")[2]
+        assert server.base_url == f"http://{host}:{port}/api/v1/"
+        async with ClientSession() as session, session.get(f"http://{host}:{port}{MANIFEST}") as answer:
+            (own,) = (await answer.json())["entries"]
+            assert own["url"] == server.base_url
 
 
 async def test_both_paths_serve_the_same_document(crawl_sqlite: OpenCrawl) -> None:
