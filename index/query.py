@@ -123,8 +123,16 @@ def parse_search(value: Any) -> SearchRequest:
 
 
 def parse_explore(value: Any) -> ExploreRequest:
-    """Check an explore request; raises InvalidArgument with the first thing that is wrong."""
-    return _validate(ExploreRequest, value)
+    """Check an explore request; raises InvalidArgument with the first thing that is wrong.
+
+    The answer has one place for a field, so it cannot be asked for in two ways.
+    """
+    request = _validate(ExploreRequest, value)
+    asked: dict[str, FacetRequest] = {}
+    for number, facet in enumerate(request.result_type.facets):
+        if asked.setdefault(facet.field, facet) != facet:
+            raise InvalidArgument(f"resultType.facets[{number}].field is that of another facet with other bounds")
+    return request
 
 
 def parse_endorsement(value: Any) -> EndorsementRequest:

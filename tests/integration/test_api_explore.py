@@ -32,6 +32,7 @@ REFUSED: list[tuple[str, Any]] = [
     ("field that is searched text", {"resultType": {"facets": [{"field": "description"}]}}),
     ("field that is a whole JSON member", {"resultType": {"facets": [{"field": "metadata"}]}}),
     ("more facets than can be meant", {"resultType": {"facets": [{"field": f"f{n}"} for n in range(21)]}}),
+    ("one field in two ways", {"resultType": {"facets": [{"field": "type"}, {"field": "type", "limit": 1}]}}),
     ("filter value is null", {"query": {"filter": {"tags": None}}, "resultType": {"facets": []}}),
 ]
 
