@@ -156,6 +156,10 @@ def _first_mistake(error: ValidationError) -> str:
         reason = "is not a member of this request"
     elif item["type"] == "missing":
         reason = "is required"
+    elif item["type"] in ("model_type", "dict_type"):
+        reason = "must be an object"
+    elif item["type"] == "string_pattern_mismatch":
+        reason = "must be a domain in lower case, such as acme.example"
     return f"{path or 'the request'} {reason[:1].lower()}{reason[1:]}"
 
 

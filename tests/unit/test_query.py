@@ -13,6 +13,7 @@ from index.query import (
     ListOrder,
     PageTokens,
     constraints,
+    parse_endorsement,
     parse_explore,
     parse_list_filter,
     parse_list_order,
@@ -56,10 +57,10 @@ def test_a_search_has_everything_that_is_asked() -> None:
 @pytest.mark.parametrize(
     ("request_", "complaint"),
     [
-        (None, "the request must be a valid dictionary"),
-        ([], "the request must be a valid dictionary"),
+        (None, "the request must be an object"),
+        ([], "the request must be an object"),
         ({}, "query is required"),
-        ({"query": "weather"}, "query must be a valid dictionary"),
+        ({"query": "weather"}, "query must be an object"),
         ({"query": {}}, "query.text is required"),
         ({"query": {"text": ""}}, "query.text must not be empty"),
         ({"query": {"text": " \n"}}, "query.text must not be empty"),
@@ -79,7 +80,7 @@ def test_a_search_has_everything_that_is_asked() -> None:
         ({"query": {"text": "a"}, "pageSize": True}, "pageSize must be a valid integer"),
         ({"query": {"text": "a"}, "pageToken": ""}, "pageToken string should have at least 1 character"),
         ({"query": {"text": "a"}, "pageToken": 5}, "pageToken must be a valid string"),
-        ({"query": {"text": "a", "filter": []}}, "query.filter must be a valid dictionary"),
+        ({"query": {"text": "a", "filter": []}}, "query.filter must be an object"),
         ({"query": {"text": "a", "filter": {"type": None}}}, "query.filter.type"),
         ({"query": {"text": "a", "filter": {"type": {"a": 1}}}}, "query.filter.type"),
         ({"query": {"text": "a", "filter": {"type": [None]}}}, "query.filter.type"),
@@ -114,10 +115,10 @@ def test_whole_numbers_may_be_written_with_a_fraction_of_zero() -> None:
     ("request_", "complaint"),
     [
         ({}, "resultType is required"),
-        ({"resultType": "facets"}, "resultType must be a valid dictionary"),
+        ({"resultType": "facets"}, "resultType must be an object"),
         ({"resultType": {}}, "resultType.facets is required"),
         ({"resultType": {"list": []}}, "resultType."),
-        (facets("type"), "resultType.facets[0] must be a valid dictionary"),
+        (facets("type"), "resultType.facets[0] must be an object"),
         (facets({}), "resultType.facets[0].field is required"),
         (facets({"field": ""}), "resultType.facets[0].field string should have at least 1 character"),
         (facets({"field": "type", "limit": -1}), "resultType.facets[0].limit must be greater than or equal to 0"),
@@ -377,3 +378,9 @@ def test_a_token_that_was_changed_does_not_open_for_another_place(position: int,
         return
     # It was the same character, or bits at the end of base64 that mean nothing.
     assert opened == [123456, "urn:air:acme.example:tool:echo"]
+
+
+@pytest.mark.parametrize("brand", ["ACME.example", "acme", "https://acme.example", "bücher.example", ""])
+def test_a_brand_that_is_no_domain_is_told_what_one_looks_like(brand: str) -> None:
+    with pytest.raises(InvalidArgument, match="brandDomain must be a domain in lower case, such as acme.example"):
+        parse_endorsement({"brandDomain": brand, "entry": {}})
