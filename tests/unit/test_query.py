@@ -382,5 +382,5 @@ def test_a_token_that_was_changed_does_not_open_for_another_place(position: int,
 
 @pytest.mark.parametrize("brand", ["ACME.example", "acme", "https://acme.example", "bücher.example", ""])
 def test_a_brand_that_is_no_domain_is_told_what_one_looks_like(brand: str) -> None:
-    with pytest.raises(InvalidArgument, match="brandDomain must be a domain in lower case, such as acme.example"):
+    with pytest.raises(InvalidArgument, match=r"brandDomain must be a domain in lower case, such as acme\.example"):
         parse_endorsement({"brandDomain": brand, "entry": {}})
