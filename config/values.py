@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import idna
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 _ORIGIN = re.compile(
@@ -19,10 +20,25 @@ def _origin(value: str) -> str:
     match = _ORIGIN.fullmatch(value)
     host = _host(match["host"].lower()) if match else None
     if match is None or host is None or int(match["port"] or 1) not in range(1, 65536):
-        raise ValueError('an origin, such as "https://acme.example", or a pattern, such as "https://*.corp.example"')
+        expected = 'an origin, such as "https://acme.example", or a pattern, such as "https://*.corp.example"'
+        raise ValueError(expected + _in_ascii(value))
     scheme = match["scheme"].lower()
     port = "" if not match["port"] or int(match["port"]) == _DEFAULT_PORTS[scheme] else f":{int(match['port'])}"
     return f"{scheme}://{host}{port}"
+
+
+def _in_ascii(value: str) -> str:
+    """Add to what was expected how a name in another script is written for the net (IDNA 2008)."""
+    scheme, separator, rest = value.rpartition("://")
+    name, colon, port = rest.rstrip("/").partition(":")
+    if value.isascii():
+        return ""
+    wildcard = "*." if name.startswith("*.") else ""
+    try:
+        written = idna.encode(name.removeprefix("*."), uts46=True).decode()
+    except (idna.IDNAError, UnicodeError):
+        return ""
+    return f'; this name is written in ASCII as "{scheme}{separator}{wildcard}{written}{colon}{port}"'
 
 
 def _host(value: str) -> str | None:
@@ -37,7 +53,7 @@ def _host(value: str) -> str | None:
 
 def _host_pattern(value: str) -> str:
     if not _HOST.fullmatch(value) or ".." in value:
-        raise ValueError('a host name or a pattern, such as "api.acme.example" or "*.example"')
+        raise ValueError('a host name or a pattern, such as "api.acme.example" or "*.example"' + _in_ascii(value))
     return value.lower()
 
 

@@ -168,6 +168,13 @@ def test_an_origin_is_kept_in_one_spelling(given: str, kept: str) -> None:
     assert settings.origins[0].origin == kept
 
 
+def test_a_name_in_another_script_is_refused_with_its_form_in_ascii() -> None:
+    named = {"origin": "https://bücher.example:8443/", "artifact_hosts": ["*.bücher.example"]}
+    origin, host = mistakes(overrides={"origins": [named]})
+    assert origin.endswith('; this name is written in ASCII as "https://xn--bcher-kva.example:8443"')
+    assert host.endswith('; this name is written in ASCII as "*.xn--bcher-kva.example"')
+
+
 @pytest.mark.parametrize(
     "origin",
     [
