@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,8 +12,8 @@ from config.errors import OperatorError
 from config.settings import Settings
 from crawler.assembly import make_client, make_policy
 from crawler.clock import Clock, SystemClock
-from crawler.commands.render import clean, print_json, table
-from crawler.commands.session import run_async, settings_of
+from crawler.commands.render import clean, lag_text, print_json, table
+from crawler.commands.session import opened_database, run_async, settings_of
 from crawler.discover import Target
 from crawler.fetch.client import FetchClient, Request
 from crawler.policy.scope import Admitted, OriginRules, Refused, Scope, make_scope
@@ -31,10 +31,19 @@ from index.brand_manifest import (
     twin_of,
 )
 from index.documents import DocumentKind, DocumentVisit, Outcome
-from index.endorsement import Candidate, Endorsement, Verdict, declares_other_version, read_candidate, record
+from index.endorsement import (
+    Candidate,
+    Endorsement,
+    OlderState,
+    Verdict,
+    declares_other_version,
+    read_candidate,
+    record,
+)
 from index.endorsement import endorse as judge
 from index.identity import is_ard_identifier
 from index.records import RANK_OF_MECHANISM, Lead, Mechanism
+from index.store.endorse import has_database, states_of_entry
 from index.urls import BadUrl, host_of, origin_of, parse_url
 
 _STATUS = {Verdict.MATCH: 0, Verdict.MISMATCH: 1, Verdict.INCONCLUSIVE: 2}
@@ -90,7 +99,23 @@ async def _endorse(
             reason = Reason.CANDIDATE_UNAVAILABLE
             return Endorsement(Verdict.INCONCLUSIVE, brand, reason, str(error), identifier, evidence)
         manifest = await _fetch_manifest(client, clock, settings, origin)
-    return judge(candidate, brand, manifest, namespace=settings.osd.namespace, now=clock.now())
+    result = judge(candidate, brand, manifest, namespace=settings.osd.namespace, now=clock.now())
+    if result.verdict is not Verdict.MISMATCH or result.identifier is None or isinstance(manifest, NoManifest):
+        return result
+    older = await _older(settings, manifest.evidence.url, result.identifier)
+    return judge(candidate, brand, manifest, namespace=settings.osd.namespace, now=clock.now(), older=older)
+
+
+async def _older(settings: Settings, url: str, identifier: str) -> Sequence[OlderState]:
+    """Look for what the brand published before in a database that has watched it; without one nothing is known."""
+    if not has_database(settings.storage.url):
+        return ()
+    try:
+        async with opened_database(settings) as database:
+            return await database.read(states_of_entry, url, identifier)
+    except OperatorError as error:
+        click.echo(f"ardvark: what the brand published before is not known: {clean(error, 300)}", err=True)
+        return ()
 
 
 # --- the candidate ----------------------------------------------------------------------------------------------------
@@ -189,6 +214,13 @@ async def _fetch_manifest(client: FetchClient, clock: Clock, settings: Settings,
 # --- for people -------------------------------------------------------------------------------------------------------
 
 
+def _remark(diagnostic: Mapping[str, Any]) -> str:
+    if "lag" not in diagnostic:
+        return str(diagnostic["code"])
+    seen = f"last seen {diagnostic['lastSeenAt']}"
+    return f"{diagnostic['code']}: {seen}, so the candidate has been behind for {lag_text(diagnostic['lag'])}"
+
+
 def _summary(result: dict[str, Any]) -> str:
     why = f" ({result['reason']}): {clean(result['detail'], 300)}" if result["reason"] else ""
     parts = [f"{result['verdict']}{why}"]
@@ -201,7 +233,7 @@ def _summary(result: dict[str, Any]) -> str:
         ("fetched", evidence.get("fetchedAt")),
         ("valid until", result["validUntil"]),
         ("entry digest", result["entryDigest"]),
-        *(("remark", item["code"]) for item in result["diagnostics"]),
+        *(("remark", _remark(item)) for item in result["diagnostics"]),
     ]
     parts.append("\n".join(f"{name:12}  {clean(value, 200)}" for name, value in rows if value))
     if result["differences"]:

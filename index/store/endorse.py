@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, make_url, select
 
 from index.brand_manifest import WELL_KNOWN_PATH, brand_origin
 from index.documents import DocumentState
@@ -12,7 +13,7 @@ from index.endorsement import OlderState
 from index.records import Problem
 from index.store.documents import document_id, load_state, origin_id
 from index.store.snapshots import load_snapshot
-from index.store.tables import copy_key, documents, entries, origins, versions
+from index.store.tables import copy_key, documents, entries, origins, storable, versions
 
 _MOST_STATES = 100
 
@@ -58,6 +59,27 @@ def manifest_of_brand(
         tuple(_problems(connection, document_id(url))),
         tuple(_older(connection, url, identifier or "")),
     )
+
+
+def has_database(url: str) -> bool:
+    """Tell whether there may be something to look into; an embedded database that is not there is not made for it."""
+    parsed = make_url(url)
+    return parsed.get_backend_name() != "sqlite" or Path(parsed.database or "").is_file()
+
+
+def states_of_entry(connection: Connection, manifest_url: str, identifier: str) -> tuple[OlderState, ...]:
+    """Give the states that a manifest's entry of an identifier had, and the one that was seen last."""
+    query: Select[Any] = (
+        select(entries.c.raw, entries.c.changed_at, documents.c.confirmed_at)
+        .join(documents, documents.c.id == entries.c.document_id)
+        .where(entries.c.document_id == document_id(manifest_url), entries.c.key == storable(identifier))
+    )
+    latest = (
+        OlderState(row.raw, row.changed_at, row.confirmed_at)
+        for row in connection.execute(query)
+        if row.confirmed_at is not None
+    )
+    return (*latest, *_older(connection, manifest_url, identifier))
 
 
 def _origins_on(connection: Connection, host: str) -> Iterator[str]:

@@ -51,6 +51,10 @@ def configure(site: Site, more: str) -> None:
     Path("ardvark.toml").write_text(SETTINGS.format(origin=site.origin, more=more))
 
 
+def databases() -> list[Path]:
+    return list(Path().glob("*.db"))
+
+
 async def run(*arguments: str, site: Site | None = None, more: str = "") -> Ran:
     if site is not None:
         configure(site, more)
@@ -115,6 +119,36 @@ async def test_the_candidate_can_come_from_a_registry(web: FakeWeb, crawl_sqlite
 
         unknown = await run(*asked, "urn:air:acme.example:tool:none")
         assert (unknown.status, unknown.json["reason"]) == (2, "candidate_unavailable")
+
+
+async def test_a_candidate_that_equals_what_was_published_before_says_for_how_long_it_is_behind(
+    web: FakeWeb, crawl_sqlite: OpenCrawl, sqlite_url: str
+) -> None:
+    acme = web.site("acme")
+    more = f'[storage]\nurl = "{sqlite_url}"'
+    asked = ("endorse", "--brand", BRAND, "--entry", candidate(ECHO))
+    async with crawl_sqlite(acme) as crawl:
+        acme.manifest(ECHO)
+        await crawl.run()
+        acme.manifest({**ECHO, "version": "2"})
+        # What is stored last is behind as well, as long as nobody has looked again.
+        for _ in range(2):
+            result = await run(*asked, "--json", site=acme, more=more)
+            (found,) = result.json["diagnostics"]
+            assert (result.status, found["code"]) == (1, "equal_to_older_snapshot")
+            assert 0 <= found["lag"]["atLeastS"] <= found["lag"]["atMostS"]
+            await crawl.run()
+    shown = await run(*asked)
+    assert "equal_to_older_snapshot: last seen 20" in shown.out
+    assert "the candidate has been behind for " in shown.out
+
+
+async def test_without_a_database_none_is_made(web: FakeWeb) -> None:
+    acme = web.site("acme")
+    acme.manifest({**ECHO, "version": "2"})
+    result = await run("endorse", "--brand", BRAND, "--entry", candidate(ECHO), "--json", site=acme)
+    assert (result.status, result.json["diagnostics"], result.errors) == (1, [], "")
+    assert not databases()
 
 
 async def test_the_identifier_is_sent_as_one_encoded_segment(web: FakeWeb) -> None:
