@@ -16,6 +16,8 @@ from index.drift_codes import CODES
 from index.store.database import Database
 from index.store.drift_reads import DriftFilter, StoredRow, drifts_of, list_drifts
 from index.store.inspect import listing_row, origin_row
+from index.trust import Relation, relation
+from index.urls import host_of
 from index.views import drift_json
 
 _FOUND = 1
@@ -124,10 +126,10 @@ async def _check(database: Database, wanted: DriftFilter) -> None:
 
 
 def drift_table(items: Sequence[dict[str, Any]]) -> str:
-    """Lay out drifts for people."""
-    headings = ("class", "code", "identifier", "pointer", "catalog", "live", "since", "lag", "state")
+    """Lay out drifts for people; where the catalog is somebody else's, a column says whose."""
+    headings = ["class", "code", "identifier", "pointer", "catalog", "live", "since", "lag", "state"]
     cells = [
-        (
+        [
             item["class"],
             item["code"].removeprefix(_PREFIX),
             item["identifier"] or item["catalogUrl"],
@@ -137,10 +139,20 @@ def drift_table(items: Sequence[dict[str, Any]]) -> str:
             item["openedAt"][:19].replace("T", " "),
             lag_text(item["lag"]),
             item["state"] if item["closedBy"] is None else f"closed ({item['closedBy']})",
-        )
+        ]
         for item in items
     ]
+    elsewhere = [_stranger(item) for item in items]
+    if any(elsewhere):
+        headings.append("catalog of")
+        cells = [[*row, host] for row, host in zip(cells, elsewhere, strict=True)]
     return table(headings, cells)
+
+
+def _stranger(item: dict[str, Any]) -> str:
+    """Name the host of a catalog that is not on the publisher's own domain."""
+    host = host_of(item["catalogUrl"])
+    return host if item["publisher"] and relation(item["publisher"], host) is Relation.OTHER else ""
 
 
 def _value(value: Any) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from crawler.clock import SystemClock
 from tests.fakes.cards import CARD, agent_card, agent_entry
-from tests.fakes.harness import crawling, settings_for
+from tests.fakes.harness import ALL_SURFACES, crawling, settings_for
 from tests.fakes.shell import command
 from tests.fakes.web import FakeWeb, entry
 
@@ -24,6 +24,21 @@ async def test_a_search_notes_what_speaks_against_a_result(web: FakeWeb, prepare
     notes = {line.split()[1]: line for line in shown.splitlines()[2:]}
     assert notes["urn:air:acme.example:tool:own"].endswith("  stale")
     assert notes["urn:air:bank.example:tool:pay"].endswith("  publisher unproven")
+
+
+async def test_drift_says_whose_catalog_it_is_where_that_is_not_the_publishers(web: FakeWeb, prepared_url: str) -> None:
+    acme, other = web.site("acme"), web.site("other")
+    acme.manifest(agent_entry())
+    acme.json(CARD, agent_card())
+    other.manifest(agent_entry(url=acme.url(CARD), version="0.1.0"))
+    settings = settings_for(acme, other, surfaces=ALL_SURFACES, url=prepared_url)
+    async with crawling(settings, SystemClock()) as crawl:
+        await crawl.run()
+    status, shown = await command(prepared_url, "drift")
+    headings, _, row = shown.splitlines()
+    assert status == 1
+    assert headings.endswith("  catalog of")
+    assert row.endswith("  other.example")
 
 
 async def test_a_crawl_counts_the_cards_that_it_read_and_those_that_changed(web: FakeWeb, prepared_url: str) -> None:
