@@ -154,7 +154,7 @@ def _choose(hit: Hit, read: Read, bindings: Sequence[str]) -> Choice:
 
 
 _WHY = {
-    "not_a_card": "what it points to is to be called, not read as a card",
+    "not_a_card": "its type is not one of a card, so its address is not read",
     "surface_off": "the surface of its card is off for this origin",
     "resting": "the origin asked to be left alone for longer",
     "busy": "the origin is being visited by another process",
