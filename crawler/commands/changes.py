@@ -7,7 +7,7 @@ from config.errors import OperatorError
 from config.settings import Settings
 from crawler.commands.render import print_json, table
 from crawler.commands.session import opened_database, run_async, settings_of
-from index.store.changes import Change, newest_changes, oldest_cursor, read_changes
+from index.store.changes import Change, newest_changes, page_of_changes
 from index.views import change_json
 
 # The largest that a database can compare with.
@@ -42,13 +42,13 @@ async def _changes(
     async with opened_database(settings) as database:
         if last is not None:
             return await database.read(newest_changes, last, identifier)
-        oldest = await database.read(oldest_cursor)
-        if after is not None and after + 1 < oldest:
+        page = await database.read(page_of_changes, after or 0, limit, identifier)
+        if after is not None and page.misses(after):
             raise OperatorError(
-                f"--after {after}: the feed goes back to {oldest}, what came before is pruned; "
-                f"take over what is listed now and go on with --after {oldest - 1}"
+                f"--after {after}: the feed goes back to {page.oldest}, what came before is pruned; "
+                f"take over what is listed now and go on with --after {page.oldest - 1}"
             )
-        return await database.read(read_changes, after or 0, limit, identifier)
+        return page.events
 
 
 def changes_table(items: Sequence[dict[str, Any]], *, numbered: bool = True) -> str:

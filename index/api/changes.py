@@ -12,7 +12,7 @@ from index.api.errors import ApiError
 from index.api.keys import DATABASE, SETTINGS
 from index.api.parameters import cursor, page_size, read_parameters, text
 from index.query import MOST_EVENTS
-from index.store.changes import last_cursor, newest_changes, oldest_cursor, read_changes
+from index.store.changes import page_of_changes
 from index.views import change_json
 
 DEFAULT_PAGE = 100
@@ -31,19 +31,20 @@ async def list_changes(request: web.Request) -> web.Response:
         text(query, "identifier"),
     )
     database, settings = request.app[DATABASE], request.app[SETTINGS]
-    last, oldest = await database.read(last_cursor), await database.read(oldest_cursor)
-    if after is not None and after + 1 < oldest:
-        raise ApiError(410, f"the feed begins at cursor {oldest}; list the entries anew and go on after {last}")
-    if prefers(request.headers.getall("Accept", []), ATOM, _JSON):
-        if after is None:
-            events = (await database.read(newest_changes, size, identifier))[::-1]
-        else:
-            events = await database.read(read_changes, after, size, identifier)
-        written = feed(settings, events, after=after, identifier=identifier)
-        return _answer(request, written, ATOM)
-    events = await database.read(read_changes, after or 0, size, identifier)
-    following = events[-1].cursor if events else after or 0
-    answer = {"items": [change_json(event) for event in events], "next": following, "last": last, "oldest": oldest}
+    is_atom = prefers(request.headers.getall("Accept", []), ATOM, _JSON)
+    page = await database.read(page_of_changes, after if is_atom else after or 0, size, identifier)
+    if after is not None and page.misses(after):
+        message = f"the feed begins at cursor {page.oldest}; list the entries anew and go on after {page.last}"
+        raise ApiError(410, message)
+    if is_atom:
+        events = page.events[::-1] if after is None else page.events
+        return _answer(request, feed(settings, events, after=after, identifier=identifier), ATOM)
+    answer = {
+        "items": [change_json(event) for event in page.events],
+        "next": page.events[-1].cursor if page.events else after or 0,
+        "last": page.last,
+        "oldest": page.oldest,
+    }
     return _answer(request, json_bytes(answer), _JSON)
 
 

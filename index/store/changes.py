@@ -78,6 +78,28 @@ def newest_changes(connection: Connection, most: int, identifier: str | None = N
     return [_change(row) for row in connection.execute(query)][::-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A part of the feed, oldest first, and where the feed began and ended when it was read."""
+
+    events: list[Change]
+    oldest: int
+    last: int
+
+    def misses(self, after: int) -> bool:
+        """Tell whether events that came after a cursor are no longer kept."""
+        return after + 1 < self.oldest
+
+
+def page_of_changes(connection: Connection, after: int | None, limit: int, identifier: str | None = None) -> Page:
+    """Give the events after a cursor, or without one the newest, of one state of the feed."""
+    if after is None:
+        events = newest_changes(connection, limit, identifier)
+    else:
+        events = read_changes(connection, after, limit, identifier)
+    return Page(events, oldest_cursor(connection), last_cursor(connection))
+
+
 def _change(row: Row[Any]) -> Change:
     return Change(
         kind=row.kind,

@@ -1,5 +1,6 @@
 """`GET /changes`: the change feed, replayed from a cursor, and as Atom for feed readers."""
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -8,6 +9,7 @@ from xml.etree import ElementTree
 import pytest
 from sqlalchemy import Connection, delete
 
+from index.store.changes import Change, append_changes
 from index.store.tables import changes as change_rows
 from tests.conftest import OpenCrawl
 from tests.fakes.cards import CARD, agent_card, agent_entry, urn
@@ -280,3 +282,21 @@ async def test_who_asks_from_further_back_than_the_feed_goes_is_told(
 def _forget_changes(connection: Connection, last: int) -> None:
     """Do what pruning does to a feed that has grown old."""
     connection.execute(delete(change_rows).where(change_rows.c.cursor <= last))
+
+
+async def test_an_answer_is_of_one_state_of_the_feed_while_others_write_to_it(open_crawl: OpenCrawl) -> None:
+    """A follower that is ahead of `last` would have to begin anew."""
+    async with serving(open_crawl) as registry:
+        at = registry.crawl.clock.now()
+
+        async def write() -> None:
+            for number in range(60):
+                await registry.crawl.database.write(append_changes, [Change("entry.added", urn(str(number)), at)], at)
+
+        writing = asyncio.create_task(write())
+        after = 0
+        while not writing.done():
+            page = await changes(registry, f"?after={after}")
+            assert page["next"] <= page["last"]
+            after = page["next"]
+        await writing
