@@ -1,12 +1,12 @@
 """A disagreement between two documents about one thing, as a value. Pure."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
-from index.diff import ChangeClass
+from index.diff import GRAVITY, ChangeClass
 from index.offered import Offer
 from index.records import Severity
 
@@ -14,6 +14,7 @@ _LONGEST_KEY = 200
 _LONGEST_TEXT = 500
 _MOST_MEMBERS = 20
 _DEEPEST = 4
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,13 @@ def once(found: Iterable[Disagreement]) -> list[Disagreement]:
     for disagreement in found:
         kept.setdefault(disagreement.key, disagreement)
     return list(kept.values())
+
+
+def gravest(found: Sequence[_Found], most: int, item_of: Callable[[_Found], Disagreement]) -> Sequence[_Found]:
+    """Keep so many, the gravest first and always the same ones."""
+    if len(found) <= most:
+        return found
+    return sorted(found, key=lambda one: (GRAVITY[item_of(one).kind], item_of(one).key))[:most]
 
 
 def small(value: Any, depth: int = 0) -> Any:

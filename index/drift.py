@@ -8,6 +8,7 @@ last sight of its old value and the first of its new one.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from index.diff import ChangeClass, Edit, diff_cards, diff_entries, same, summary
@@ -47,6 +48,8 @@ __all__ = [
 ]
 # What a missing entry is shown as.
 _NAMING = ("identifier", "displayName", "type", "version")
+# A publisher may write ten thousand members into one entry; each of them would be a drift.
+_MOST_MEMBERS = 50
 
 
 def compare_inline(inline: CardView, live: CardView) -> list[Disagreement]:
@@ -149,7 +152,8 @@ def _compare_entries(first: Any, second: Any) -> list[Disagreement]:
     for edit in diff_entries(first, second):
         if edit.kind is not ChangeClass.ORDER_ONLY:
             by_member.setdefault(_top(edit), []).append(edit)
-    return [_differing(member, edits, first, second) for member, edits in by_member.items()]
+    differing = islice(by_member.items(), _MOST_MEMBERS)
+    return [_differing(member, edits, first, second) for member, edits in differing]
 
 
 def _differing(member: str, edits: Sequence[Edit], first: Mapping[str, Any], second: Mapping[str, Any]) -> Disagreement:

@@ -12,7 +12,7 @@ from index.drift import CardView, Disagreement
 from index.findings import redact
 from index.store.changes import Change
 from index.store.engines import chunks, insert_rows, update_rows
-from index.store.tables import documents, drifts, key_of, storable, storable_json
+from index.store.tables import documents, drifts, json_text, key_of, storable, storable_json
 
 # Outcomes that say that there is nothing, or nothing of the kind.
 MISSING = ("absent", "gone", "wrong_kind", "catch_all")
@@ -46,6 +46,11 @@ class Live:
     older: tuple[Older, ...] = ()
     inline: bool = False
     is_there: bool = True
+
+    @cached_property
+    def size(self) -> int:
+        """How long the normal form is as text."""
+        return len(json_text(self.view.normal))
 
     @cached_property
     def past(self) -> Sequence[CardView]:

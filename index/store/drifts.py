@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, or_, select
 
+from index.disagreement import gravest
 from index.drift import CardView, Disagreement, compare_entry, compare_hybrid
 from index.records import Standing
 from index.served import members_of
@@ -17,6 +18,7 @@ from index.store.engines import chunks
 from index.store.tables import artifacts, copy_key, documents, entries, versions
 
 _MOST_OLDER = 10
+_MOST_OF_AN_ENTRY = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,7 @@ def _older(connection: Connection, keys: Sequence[int]) -> dict[int, tuple[Older
 def _judge_entry(row: Row[Any], live: Live, sighted: Sighted) -> Verdict:
     members = members_of(json.loads(row.raw), row.derived)
     declared = row.derived["type"]
-    found = _drift_of(members, declared, live.view, live.past)
+    found = gravest(_drift_of(members, declared, live.view, live.past), _MOST_OF_AN_ENTRY, lambda item: item)
     side = Side(
         key=copy_key(row.url, row.key),
         document=row.document_id,

@@ -1,11 +1,12 @@
 """Documents of one origin compared with each other: both manifest paths, cards of one name, inline copies of a card."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
+from index.disagreement import gravest
 from index.documents import DocumentKind
 from index.drift import CardView, Disagreement, compare_cards_of_origin, compare_inline, compare_manifests
 from index.records import Mechanism, Standing
@@ -21,6 +22,9 @@ _READ = ("fetched", "not_modified")
 # The places where an origin keeps its own cards, the current name first.
 _OWN_PLACES = (Mechanism.AGENT_CARD, Mechanism.SERVER_CARD, Mechanism.LEGACY_CARD)
 _MOST_CARDS = 200
+_MOST_OF_MANIFESTS = 1000
+# So much text of cards is compared for one origin at a time: everybody else who writes waits meanwhile.
+_MOST_COMPARED = 10_000_000
 
 
 def judge_pairs(connection: Connection, manifests: Collection[int], cards: Iterable[int]) -> list[Verdict]:
@@ -63,7 +67,7 @@ def _manifests_of(connection: Connection, origin: int, read: Collection[int]) ->
     found: list[tuple[str, Disagreement]] = []
     if current.digest != older.digest:
         found = compare_manifests(*_apart(connection, older.id, current.id))
-    found = [(name, item) for name, item in found if item.is_drift]
+    found = list(gravest([one for one in found if one[1].is_drift], _MOST_OF_MANIFESTS, lambda one: one[1]))
     seen_at = older.confirmed_at or older.first_seen_at
     copy = Side(key_of("manifest", older.url), older.id, older.url, older.digest, seen_at)
     news = (older.id in read, current.id in read)
@@ -137,14 +141,23 @@ def _cards_of(connection: Connection, origin: int, changed: set[int]) -> list[Ve
     )
     identifiers = _identifiers(connection, lives)
     verdicts = []
-    for place, live in enumerate(own):
-        for other in lives.values():
-            if other.key == live.key or other in own[:place] or not changed & {live.key, other.key}:
-                continue
-            if not (live.is_there and other.is_there):
-                continue
-            verdicts.append(_pair(live, other, changed, identifiers.get(other.key)))
+    compared = 0
+    for live, other in _pairs(own, sorted(lives.values(), key=lambda live: (live.inline, live.key))):
+        if not changed & {live.key, other.key} or not (live.is_there and other.is_there):
+            continue
+        if _is_same_agent(live, other):
+            compared += live.size + other.size
+            if compared > _MOST_COMPARED:
+                break
+        verdicts.append(_pair(live, other, changed, identifiers.get(other.key)))
     return verdicts
+
+
+def _pairs(own: Sequence[Live], lives: Sequence[Live]) -> Iterator[tuple[Live, Live]]:
+    """Give each card of an origin's own places with every other card, and each two of them once."""
+    for place, live in enumerate(own):
+        before = {item.key for item in own[: place + 1]}
+        yield from ((live, other) for other in lives if other.key not in before)
 
 
 def _card_keys(connection: Connection, origin: int, places: Sequence[Mechanism] = ()) -> set[int]:
