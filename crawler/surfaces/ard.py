@@ -284,7 +284,7 @@ def _add_lead(catalog: _Catalog, url: str, pointer: str, depth: int) -> None:
             media_type=CATALOG_TYPE,
             pointer=pointer,
             depth=depth + 1,
-            ancestors=(*source.ancestors, source.url),
+            ancestors=tuple(dict.fromkeys((*source.ancestors, source.url))),
         )
     )
 
