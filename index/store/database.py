@@ -1,13 +1,15 @@
 """Connections: many readers, one writer at a time; SQLite in one file, or PostgreSQL.
 
 On SQLite a write transaction takes the write lock when it begins, so that it never has to be upgraded and two processes
-queue up instead of failing; readers see the last commit and are never blocked (WAL).
+queue up instead of failing; readers see the last commit and are never blocked (WAL). A transaction of many statements
+runs as a whole in a thread of its own: handing over each of them costs more than most of them do.
 """
 
 import asyncio
 import shutil
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
@@ -19,11 +21,11 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.pool import AsyncAdaptedQueuePool, StaticPool
 
 from config.errors import OperatorError
 from index.store.outage import GONE, REPLACED, Outage, Pauses, StoreUnavailable, outage_in
@@ -63,9 +65,9 @@ class Database:
         self.outage = Outage()
         self._busy_timeout_s = busy_timeout_s
         self._file: tuple[int, int] | None = None
-        self._write_lock = asyncio.Lock()
         self._reader: AsyncEngine | None = None
         self._writer: AsyncEngine | None = None
+        self._file_writer: _FileWriter | None = None
 
     async def __aenter__(self) -> "Database":
         if self.is_sqlite:
@@ -73,15 +75,17 @@ class Database:
                 raise OperatorError(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed")
             await asyncio.to_thread(self._check_file)
             self._reader = _sqlite_engine(self.url, _READERS, "BEGIN", self._busy_timeout_s)
-            self._writer = _sqlite_engine(self.url, 1, "BEGIN IMMEDIATE", self._busy_timeout_s)
+            self._file_writer = _FileWriter(self.url, self._busy_timeout_s, self._check_identity)
         else:
             self._reader = self._writer = _postgres_engine(self.url)
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for engine in {self._reader, self._writer} - {None}:
-            if engine is not None:
-                await engine.dispose()
+        if self._file_writer is not None:
+            await asyncio.to_thread(self._file_writer.close)
+            self._file_writer = None
+        if self._reader is not None:
+            await self._reader.dispose()
         self._reader = self._writer = None
 
     def _check_file(self) -> None:
@@ -122,26 +126,30 @@ class Database:
         async with self._reader.connect() as connection:
             yield connection
 
-    @asynccontextmanager
-    async def writing(self) -> AsyncIterator[AsyncConnection]:
-        """Give a connection in a write transaction, committed at the end."""
+    @property
+    def write_engine(self) -> Engine:
+        """The engine that writes go through."""
+        if self._file_writer is not None:
+            return self._file_writer.engine
         if self._writer is None:
             raise RuntimeError("the database is used before it is opened")
-        if self.is_sqlite:
-            async with self._write_lock:
-                await asyncio.to_thread(self._check_identity)
-                async with self._writer.begin() as connection:
-                    yield connection
-        else:
-            async with self._writer.begin() as connection:
-                yield connection
+        return self._writer.sync_engine
+
+    async def _transact(self, commits: bool, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        if self._file_writer is not None:
+            return await self._file_writer.run(commits, work, *arguments)
+        if self._writer is None:
+            raise RuntimeError("the database is used before it is opened")
+        async with self._writer.connect() as connection:
+            result = await connection.run_sync(work, *arguments)
+            if commits:
+                await connection.commit()
+        return result
 
     async def write(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run one piece of work in a write transaction of its own; raises StoreUnavailable during an outage."""
         with self._noting(writing=True):
-            async with self.writing() as connection:
-                result = await connection.run_sync(work, *arguments)
-        return result
+            return await self._transact(True, work, *arguments)
 
     async def insist(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Write like `write`, and during an outage again and again until it is over."""
@@ -176,12 +184,7 @@ class Database:
     async def rehearse(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run one piece of work in a write transaction that is rolled back; what it gives is what would have been."""
         with self._noting(writing=True):
-            async with self.writing() as connection:
-                try:
-                    result = await connection.run_sync(work, *arguments)
-                finally:
-                    await connection.rollback()
-        return result
+            return await self._transact(False, work, *arguments)
 
     async def read(self, work: Callable[..., _Result], *arguments: Any) -> _Result:
         """Run one piece of work that only reads; raises StoreUnavailable during an outage."""
@@ -194,11 +197,8 @@ class Database:
 
     async def upgrade(self) -> tuple[str | None, str | None]:
         """Bring the schema to its head; gives the revisions before and after."""
-        if self._writer is None:
-            raise RuntimeError("the database is used before it is opened")
         try:
-            async with self._writer.connect() as connection:
-                return await connection.run_sync(_upgrade)
+            return await self._transact(True, _upgrade)
         except CommandError:
             revision = await self._revision()
             raise OperatorError(
@@ -233,6 +233,36 @@ class Database:
         return self.url.render_as_string(hide_password=True)
 
 
+class _FileWriter:
+    """The one thread in which this process writes to its file, one transaction after the other.
+
+    What is under way when its caller is cancelled ends as it would have: a commit cannot be taken back.
+    """
+
+    def __init__(self, url: Any, busy_timeout_s: float, check: Callable[[], None]) -> None:
+        self.engine = create_engine(url.set(drivername="sqlite+pysqlite"), poolclass=StaticPool)
+        _configure(self.engine, "BEGIN IMMEDIATE", busy_timeout_s)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._check = check
+
+    async def run(self, commits: bool, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Run work in a transaction that is committed at its end, or else rolled back."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._run, commits, work, *arguments)
+
+    def _run(self, commits: bool, work: Callable[..., _Result], *arguments: Any) -> _Result:
+        self._check()
+        with self.engine.connect() as connection:
+            result = work(connection, *arguments)
+            if commits:
+                connection.commit()
+        return result
+
+    def close(self) -> None:
+        """Wait for what is under way and close the file."""
+        self._thread.shutdown()
+        self.engine.dispose()
+
+
 async def _again(pauses: Pauses, call: Callable[[], Awaitable[_Result]]) -> _Result:
     while True:
         await pauses.wait()
@@ -252,9 +282,13 @@ def _let_shrink(connection: sqlite3.Connection) -> None:
 
 def _sqlite_engine(url: Any, size: int, begin: str, busy_timeout_s: float) -> AsyncEngine:
     engine = create_async_engine(url, poolclass=AsyncAdaptedQueuePool, pool_size=size, max_overflow=0)
+    _configure(engine.sync_engine, begin, busy_timeout_s)
+    return engine
 
-    @event.listens_for(engine.sync_engine, "connect")
-    def _configure(connection: Any, _: Any) -> None:
+
+def _configure(engine: Engine, begin: str, busy_timeout_s: float) -> None:
+    @event.listens_for(engine, "connect")
+    def _connected(connection: Any, _: Any) -> None:
         # Transactions begin where we say so, not where the driver guesses.
         connection.isolation_level = None
         cursor = connection.cursor()
@@ -271,11 +305,9 @@ def _sqlite_engine(url: Any, size: int, begin: str, busy_timeout_s: float) -> As
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
 
-    @event.listens_for(engine.sync_engine, "begin")
+    @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         connection.exec_driver_sql(begin)
-
-    return engine
 
 
 def _postgres_engine(url: Any) -> AsyncEngine:
@@ -301,15 +333,14 @@ def _current_revision(connection: Connection) -> str | None:
 
 
 def _upgrade(connection: Connection) -> tuple[str | None, str | None]:
-    with connection.begin():
-        if connection.dialect.name == "postgresql":
-            # Two processes that start at once must not create the tables twice.
-            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
-        before = _current_revision(connection)
-        config = migration_config()
-        config.attributes["connection"] = connection
-        command.upgrade(config, "head")
-        return before, _current_revision(connection)
+    if connection.dialect.name == "postgresql":
+        # Two processes that start at once must not create the tables twice.
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+    before = _current_revision(connection)
+    config = migration_config()
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+    return before, _current_revision(connection)
 
 
 def _reason(error: Exception) -> str:

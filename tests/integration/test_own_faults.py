@@ -68,8 +68,14 @@ async def daemon_of(*sites: Site, url: str, **crawl: Any) -> AsyncIterator[tuple
 
 async def be_impatient(crawl: Crawl) -> None:
     """Wait for locks only a moment."""
-    async with crawl.database.writing() as connection:
-        await connection.exec_driver_sql("PRAGMA busy_timeout = 50")
+    await crawl.database.write(lambda connection: connection.exec_driver_sql("PRAGMA busy_timeout = 50").close())
+
+
+def fill(connection: Connection) -> int:
+    """Leave a file no room to grow; gives how many pages it has."""
+    pages = int(connection.exec_driver_sql("PRAGMA page_count").scalar_one())
+    connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}").close()
+    return pages
 
 
 @contextmanager
@@ -90,10 +96,13 @@ class Faults:
     def __init__(self, crawl: Crawl) -> None:
         self.number = 0
         self._more = asyncio.Event()
-        assert crawl.database._writer is not None
-        event.listen(crawl.database._writer.sync_engine, "handle_error", self._count)
+        self._loop = asyncio.get_running_loop()
+        event.listen(crawl.database.write_engine, "handle_error", self._count)
 
     def _count(self, _: Any) -> None:
+        self._loop.call_soon_threadsafe(self._add)
+
+    def _add(self) -> None:
         self.number += 1
         self._more.set()
 
@@ -175,9 +184,7 @@ async def test_no_visit_begins_while_what_was_found_finds_no_room(web: FakeWeb, 
         await before.database.write(lambda connection: connection.execute(this))
     async with daemon_of(first, late, url=database_url) as (crawl, _, events):
         await asyncio.wait_for(held.asked.wait(), PATIENCE_S)
-        async with crawl.database.writing() as connection:
-            pages = (await connection.exec_driver_sql("PRAGMA page_count")).scalar_one()
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        pages = await crawl.database.write(fill)
         faults = Faults(crawl)
         held.released.set()
         assert "full" in (await events.wait("store.unavailable"))["reason"]
@@ -185,8 +192,7 @@ async def test_no_visit_begins_while_what_was_found_finds_no_room(web: FakeWeb, 
         await faults.reach(7)
         assert datetime.now(UTC) > due
         assert late.requests() == []
-        async with crawl.database.writing() as connection:
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages + 100_000}")
+        await crawl.database.write(lambda c: c.exec_driver_sql(f"PRAGMA max_page_count = {pages + 100_000}").close())
         await events.wait("visit.done", origin=first.origin)
         await events.wait("visit.done", origin=late.origin)
         assert await crawl.database.read(listed) == 401

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from config.loading import load_settings
 from crawler.upkeep import Pruned, Upkeep
@@ -316,10 +317,12 @@ async def test_a_body_is_found_again_while_it_is_being_pruned(open_crawl: OpenCr
             step = await database.write(prune_snapshots, clock.now() + timedelta(days=1))
             assert step.deleted == 1
             return
-        async with database.writing() as connection:
+        other = create_async_engine(database.url)
+        async with other.begin() as connection:
             assert await connection.run_sync(put_snapshots, [NewSnapshot(name, body, None, clock.now())]) == 0
             step = await database.write(prune_snapshots, clock.now() + timedelta(days=1))
             assert (step.deleted, step.more) == (0, False)
+        await other.dispose()
         assert await database.read(load_snapshot, name) == body
         assert (await database.write(prune_snapshots, clock.now() + timedelta(days=1))).deleted == 1
 

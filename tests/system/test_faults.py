@@ -235,13 +235,11 @@ async def through_an_outage(
 
 async def disk_full(web: FakeWeb, folder: Path) -> tuple[str, ...]:
     async def fill(crawl: Crawl) -> None:
-        async with crawl.database.writing() as connection:
-            pages = (await connection.exec_driver_sql("PRAGMA page_count")).scalar_one()
-            await connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+        pages = await crawl.database.read(lambda c: int(c.exec_driver_sql("PRAGMA page_count").scalar_one()))
+        await crawl.database.write(lambda c: c.exec_driver_sql(f"PRAGMA max_page_count = {pages}").close())
 
     async def make_room(crawl: Crawl) -> None:
-        async with crawl.database.writing() as connection:
-            await connection.exec_driver_sql("PRAGMA max_page_count = 1000000")
+        await crawl.database.write(lambda c: c.exec_driver_sql("PRAGMA max_page_count = 1000000").close())
 
     url = f"sqlite+aiosqlite:///{folder}/full.db"
     return ("disk full", *await through_an_outage(web, "disk", url, fill, make_room))
