@@ -54,7 +54,7 @@ class Agenda:
             in_row = state.mechanism in ROW_MECHANISMS
             if (in_row and (state.digest is None or state.url not in places)) or not is_wanted(state):
                 continue
-            if not self.enqueue(_target(state)) and self._is_due(state):
+            if not self.enqueue(_target(state)) and self.is_due(state):
                 self.excess.append(state)
 
     def enqueue(self, target: Target) -> bool:
@@ -70,7 +70,7 @@ class Agenda:
             return False
         self._planned.add(url)
         state = self.states.get(url)
-        if state is None or self.force or self._is_due(state):
+        if state is None or self.force or self.is_due(state):
             self._join(target)
         return True
 
@@ -87,7 +87,7 @@ class Agenda:
             while row:
                 state = self.states.get(row[0].lead.url)
                 seen = row[0].lead.url in self._looked_at
-                if not seen and (state is None or self.force or self._is_due(state)):
+                if not seen and (state is None or self.force or self.is_due(state)):
                     self.enqueue(row[0])
                     break
                 if state is None or state.outcome not in ABSENCES:
@@ -118,6 +118,14 @@ class Agenda:
             self._is_unsorted = False
         return self.queue[0]
 
+    def is_planned(self, url: str) -> bool:
+        """Tell whether an address was or will be looked at in this visit, or known not to be due."""
+        return url in self._planned
+
+    def take(self, url: str) -> None:
+        """Take a target out of the queue that is looked at out of turn; the first stays, for it is under way."""
+        self.queue[1:] = [target for target in self.queue[1:] if target.lead.url != url]
+
     def saw(self, url: str) -> None:
         """Note that a document was looked at, before what it leads to is taken up."""
         self._looked_at.add(url)
@@ -133,7 +141,8 @@ class Agenda:
         failures = 0 if state is None else state.failures
         return (seen_at is not None, seen_at, failures, target.lead.rank, target.lead.url)
 
-    def _is_due(self, state: DocumentState) -> bool:
+    def is_due(self, state: DocumentState) -> bool:
+        """Tell whether a known document has come to its time."""
         return state.next_fetch_at is None or state.next_fetch_at <= self.clock.now()
 
 

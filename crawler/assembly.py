@@ -5,7 +5,8 @@ from datetime import timedelta
 from importlib.metadata import version
 from typing import Any
 
-from config.settings import OriginSettings, Settings
+from config.errors import OperatorError
+from config.settings import OriginSettings, Settings, TrustedKeysSettings
 from config.units import format_duration, parse_duration
 from crawler.clock import Clock
 from crawler.fetch.client import FetchClient, Limits
@@ -17,8 +18,11 @@ from crawler.policy.cadence import Range
 from crawler.policy.robots import PRODUCT_TOKEN
 from crawler.policy.scope import OriginRules, Scope, make_scope
 from crawler.policy.watch import WatchRules
+from crawler.signing import TrustedKeys
 from crawler.surfaces.base import Bounds
 from crawler.visit import VisitPolicy
+from index.signing_keys import read_keys
+from index.strict_json import MalformedJson, parse
 
 VERSION = version("ardvark")
 
@@ -85,7 +89,22 @@ def make_policy(settings: Settings) -> VisitPolicy:
         manifest_size=settings.limits.manifest_size,
         max_documents=crawl.max_documents,
         max_artifacts=crawl.max_artifacts,
+        trusted_keys=tuple(map(_trusted, settings.trusted_keys)),
     )
+
+
+def _trusted(entry: TrustedKeysSettings) -> TrustedKeys:
+    """Read a file of keys; whatever is wrong with it is the operator's to mend."""
+    try:
+        keys = read_keys(parse(entry.file.read_bytes()).value)
+    except OSError as error:
+        raise OperatorError(f"{entry.file}: cannot be read ({error.strerror})") from None
+    except MalformedJson as error:
+        raise OperatorError(f"{entry.file}: expected a JSON Web Key Set: {error.message}") from None
+    if keys.problems:
+        faults = "\n".join(f"  {problem.pointer or '/'}: {problem.message}" for problem in keys.problems)
+        raise OperatorError(f"{entry.file}: expected a JSON Web Key Set of public keys:\n{faults}")
+    return TrustedKeys(keys, entry.hosts)
 
 
 def _watch(settings: Settings, allowed: Range) -> WatchRules:

@@ -5,7 +5,7 @@ control request that tells a catch-all host.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from crawler.clock import Clock
@@ -35,10 +35,22 @@ from index.documents import (
     Outcome,
 )
 from index.identity import essence, is_json_type
-from index.records import Artifact, ArtifactDecision, ArtifactRef, Entry, Mechanism, Problem, Reading, Standing
+from index.records import (
+    Artifact,
+    ArtifactDecision,
+    ArtifactRef,
+    Entry,
+    Mechanism,
+    Problem,
+    Reading,
+    Signer,
+    Standing,
+)
+from index.signatures import SignedCard, Verdict
 from index.strict_json import canonical, digest
 
 _IN_THREAD_FROM = 65_536
+_MOST_SIGNERS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +69,8 @@ class JudgeRules:
 class Judge:
     """Judges the answers of one visit.
 
-    `fetch` asks for a document again, `is_catch_all` tells whether the host of a URL answers everything, and `decide`
-    says what is done about the artifact of an entry.
+    `fetch` asks for a document again, `is_catch_all` tells whether the host of a URL answers everything, `decide`
+    says what is done about the artifact of an entry, and `verify` what becomes of the signatures of a card from a URL.
     """
 
     rules: JudgeRules
@@ -67,6 +79,7 @@ class Judge:
     fetch: Callable[[DocumentState], Awaitable[Observation]]
     is_catch_all: Callable[[str], Awaitable[bool]]
     decide: Callable[[Entry], ArtifactRef]
+    verify: Callable[[SignedCard, str], Awaitable[tuple[Sequence[Verdict], tuple[Signer, ...]]]]
 
     async def judge(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         """Say what an answer brought, by what the document is watched for."""
@@ -88,7 +101,9 @@ class Judge:
         else:
             step = after_failure(state, observation, watch, chance)
             step = replace(step, taken_away=self._is_opt_out(state, observation))
-        after = replace(step.state, applied_digest=None, entry_count=0) if step.taken_away else step.state
+        after = step.state
+        if step.taken_away:
+            after = replace(after, applied_digest=None, entry_count=0, signers=())
         return DocumentVisit(after, observation, taken_away=step.taken_away, notes=step.notes)
 
     def _is_opt_out(self, state: DocumentState, observation: Observation) -> bool:
@@ -115,7 +130,8 @@ class Judge:
             lost = replace(state, digest=None)
             return await self._manifest(lost, await self.fetch(lost))
         reading = self._honoured(await self._read(body, step.state, observation), step.state.headers)
-        return self._applied(step, observation, self._with_artifacts(reading, observation), None, held=state.held)
+        reading = await self._with_artifacts(reading, observation)
+        return self._applied(step, observation, reading, None, held=state.held)
 
     @staticmethod
     def _is_settled(state: DocumentState, headers: Mapping[str, str]) -> bool:
@@ -138,13 +154,22 @@ class Judge:
         step = after_content(state, observation, content, self.rules.manifest_watch, self.clock.chance())
         # What may not be stored is read and forgotten (RFC 9111 5.2.2.5).
         body = None if _cache_control(observation.headers).no_store else observation.body
-        return self._applied(step, observation, self._with_artifacts(reading, observation), body, held=state.held)
+        reading = await self._with_artifacts(reading, observation)
+        return self._applied(step, observation, reading, body, held=state.held)
 
     def _applied(
         self, step: Step, observation: Observation, reading: Reading, body: bytes | None, *, held: bool
     ) -> DocumentVisit:
+        signers = [signer for entry in reading.entries if entry.inline is not None for signer in entry.inline.signers]
+        state = replace(
+            step.state,
+            applied_digest=step.state.digest,
+            held=False,
+            entry_count=len(reading.entries),
+            signers=tuple(dict.fromkeys(signers))[:_MOST_SIGNERS],
+        )
         return DocumentVisit(
-            replace(step.state, applied_digest=step.state.digest, held=False, entry_count=len(reading.entries)),
+            state,
             observation,
             reading=reading,
             body=body,
@@ -198,7 +223,7 @@ class Judge:
         step = after_content(state, observation, content, watch, self.clock.chance())
         if unchanged and state.parser_version == ard.SURFACE_VERSION:
             return DocumentVisit(step.state, observation, notes=step.notes)
-        reading = self._with_artifacts(await self._read_page(page, state, observation), observation)
+        reading = await self._with_artifacts(await self._read_page(page, state, observation), observation)
         return self._applied(step, observation, reading, observation.body, held=state.held)
 
     async def _page_confirmed(self, state: DocumentState, observation: Observation) -> DocumentVisit:
@@ -208,7 +233,7 @@ class Judge:
             return DocumentVisit(step.state, observation, notes=step.notes)
         truncated = len(body) >= self.rules.page_size
         stored = replace(observation, body=body, headers=step.state.headers, truncated=truncated)
-        reading = self._with_artifacts(
+        reading = await self._with_artifacts(
             await self._read_page(await self._parse_page(stored), state, stored), observation
         )
         return self._applied(step, observation, reading, None, held=state.held)
@@ -236,9 +261,15 @@ class Judge:
 
     # --- artifacts ----------------------------------------------------------------------------------------------------
 
-    def _with_artifacts(self, reading: Reading, observation: Observation) -> Reading:
+    async def _with_artifacts(self, reading: Reading, observation: Observation) -> Reading:
         """Decide about the artifact of each entry that can be listed, and read those that are inline."""
-        entries = [self._with_artifact(entry, observation.final_url) for entry in reading.entries]
+        url = observation.final_url
+        entries = [self._with_artifact(entry, url) for entry in reading.entries]
+        for position, signed in artifact.signed_inline(entries).items():
+            entry = entries[position]
+            verdicts, signers = await self.verify(signed, url)
+            if entry.inline is not None:
+                entries[position] = replace(entry, inline=artifact.with_signatures(entry.inline, verdicts, signers))
         return replace(reading, entries=tuple(entries))
 
     def _with_artifact(self, entry: Entry, url: str) -> Entry:
@@ -247,7 +278,7 @@ class Judge:
         ref = self.decide(entry)
         if ref.decision != ArtifactDecision.INLINE:
             return replace(entry, artifact=ref)
-        return replace(entry, artifact=ref, inline=artifact.read_value(entry.value.get("data"), url))
+        return replace(entry, artifact=ref, inline=artifact.read_inline(entry, url))
 
     async def _artifact(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         if observation.outcome is Outcome.NOT_MODIFIED:
@@ -265,8 +296,8 @@ class Judge:
             # As for manifests: without the copy a 304 confirms nothing (RFC 9111 4.3.3).
             lost = replace(state, digest=None)
             return await self._artifact(lost, await self.fetch(lost))
-        read = await self._read_artifact(body, observation, state.mechanism)
-        return self._carded(step, observation, self._honoured_card(read, step.state.headers), None)
+        read = self._honoured_card(await self._read_artifact(body, observation, state.mechanism), step.state.headers)
+        return self._carded(step, observation, await self._verified(read, body, observation), None)
 
     async def _artifact_fetched(self, state: DocumentState, observation: Observation) -> DocumentVisit:
         body = observation.body
@@ -282,7 +313,7 @@ class Judge:
             kind = "malformed" if read.kind == "not_a_document" else "unknown"
             visit = await self._unusable(state, observation, *read.problems, kind=kind)
             return replace(visit, artifact=read if visit.observation.outcome is Outcome.WRONG_KIND else None)
-        read = self._honoured_card(read, observation.headers)
+        read = await self._verified(self._honoured_card(read, observation.headers), body, observation)
         content = Content(name, read.content_digest, len(body), artifact.VERSION)
         step = after_content(state, observation, content, watch, chance)
         # What may not be stored is read and forgotten (RFC 9111 5.2.2.5).
@@ -295,13 +326,20 @@ class Judge:
     @staticmethod
     def _carded(step: Step, observation: Observation, read: Artifact, body: bytes | None) -> DocumentVisit:
         return DocumentVisit(
-            replace(step.state, applied_digest=step.state.digest),
+            replace(step.state, applied_digest=step.state.digest, signers=read.signers),
             observation,
             body=body,
             changed=step.changed,
             artifact=read,
             notes=step.notes,
         )
+
+    async def _verified(self, read: Artifact, body: bytes, observation: Observation) -> Artifact:
+        """Say what became of the signatures of a card."""
+        signed = artifact.signed_card(read, body, self.rules.bounds.json_depth)
+        if signed is None:
+            return artifact.unsigned(read)
+        return artifact.with_signatures(read, *await self.verify(signed, observation.final_url))
 
     async def _read_artifact(self, body: bytes, observation: Observation, mechanism: Mechanism) -> Artifact:
         depth = self.rules.bounds.json_depth

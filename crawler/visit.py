@@ -33,6 +33,7 @@ from crawler.policy.freshness import Verdict
 from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
 from crawler.policy.watch import WatchRules, after_failure, conditions_for, judge_304
 from crawler.shelf import Shelf
+from crawler.signing import SignatureVisit, TrustedKeys
 from crawler.surfaces import ard
 from crawler.surfaces import artifact as artifacts
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Observation, Outcome
@@ -52,6 +53,7 @@ class VisitPolicy:
     max_documents: int
     max_artifacts: int
     max_wait: timedelta = timedelta(minutes=2)
+    trusted_keys: tuple[TrustedKeys, ...] = ()
 
     def for_origin(self, rules: OriginRules) -> "VisitPolicy":
         """Put the intervals of one origin in the place of the general ones."""
@@ -180,7 +182,11 @@ class _Visit:
         self._gate = gate
         self._states = states
         self._agenda = Agenda(self._states, clock, force, policy.max_documents, policy.max_artifacts)
-        self._judge = Judge(policy.rules, clock, shelf, self._fetch, self._is_catch_all, self._decide)
+        self._signing = SignatureVisit(
+            rules.origin, scope, shelf, self._states, policy.trusted_keys, self._agenda, self._look_at_keys
+        )
+        verify = self._signing.verify
+        self._judge = Judge(policy.rules, clock, shelf, self._fetch, self._is_catch_all, self._decide, verify)
         self._madp = MadpVisit(rules.origin, scope, shelf, self._states, madp)
         self._report = VisitReport(rules.origin)
         self._silence = 0
@@ -188,12 +194,13 @@ class _Visit:
     async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
         """Look at everything that is due, and at what turns up meanwhile."""
         rows = card_probes(self._rules) if probe else []
-        self._agenda.plan((*(probes(self._rules) if probe else ()), *extra), rows, self._madp.is_wanted)
+        self._agenda.plan((*(probes(self._rules) if probe else ()), *extra), rows, self._is_wanted)
         self._keep_to_rate()
         try:
             async with asyncio.timeout_at(deadline):
                 await self._ask_robots()
                 await self._leave_out()
+                await self._signing.plan()
                 while self._agenda.queue and not self._must_leave():
                     await self._look(self._agenda.first(by_turn=self._is_slow()))
                     self._agenda.done()
@@ -201,8 +208,8 @@ class _Visit:
                 self._report.madp = await self._madp.assessment()
         except TimeoutError:
             self._report.unvisited = list(self._agenda.queue)
-        looks = [state.next_fetch_at for state in self._states.values() if state.next_fetch_at is not None]
-        self._report.next_look_at = min(looks, default=None)
+        looks = [state.next_fetch_at for state in self._states.values() if self._is_wanted(state)]
+        self._report.next_look_at = min((at for at in looks if at is not None), default=None)
         return self._report
 
     async def _ask_robots(self) -> None:
@@ -262,6 +269,7 @@ class _Visit:
         self._report.outcomes[state.url] = visit.state.outcome or Outcome.UNREACHABLE
         self._agenda.saw(state.url)
         self._take_artifacts(visit)
+        await self._signing.saw(visit)
         if "madp" in self._rules.surfaces:
             for target in self._madp.further(visit):
                 self._agenda.enqueue(target)
@@ -270,6 +278,17 @@ class _Visit:
             self._agenda.advance_rows()
         if visit.observation.retry_after is not None:
             self._report.wait = visit.observation.retry_after
+
+    def _is_wanted(self, state: DocumentState) -> bool:
+        return self._madp.is_wanted(state) and self._signing.is_wanted(state)
+
+    async def _look_at_keys(self, target: Target) -> None:
+        """Look at a key set out of turn, for a card waits; where the origin wants to be asked little, in its turn."""
+        if self._is_slow() or self._report.wait is not None:
+            self._agenda.enqueue(target)
+        else:
+            self._agenda.take(target.lead.url)
+            await self._look(target)
 
     def _state_of(self, target: Target) -> DocumentState:
         lead = target.lead
@@ -285,6 +304,8 @@ class _Visit:
                 depth=lead.depth,
                 ancestors=lead.ancestors,
             )
+        if state.mechanism is Mechanism.KEY_SET and lead.mechanism not in PROBED:
+            return state  # whatever else somebody takes it for
         if state.mechanism is Mechanism.ENTRY:
             better = lead.mechanism in ROW_MECHANISMS
         else:
@@ -376,7 +397,7 @@ class _Visit:
             refs = [entry.artifact for entry in visit.reading.entries if entry.artifact is not None]
             self._report.owners.update(ref.owner for ref in refs if ref.owner and ref.owner != self._rules.origin)
         moved = (visit.changed or visit.presence_changed) and visit.before_at is not None
-        if visit.state.kind is DocumentKind.ARTIFACT and moved:
+        if visit.state.kind is DocumentKind.ARTIFACT and moved and visit.state.mechanism is not Mechanism.KEY_SET:
             self._agenda.look_again()
 
     # --- leads --------------------------------------------------------------------------------------------------------

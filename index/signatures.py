@@ -62,11 +62,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class SignedCard:
-    """A parsed card with its claims; `omitted` counts those that are not looked at."""
+    """A parsed card with its claims; `omitted` counts those that are not looked at, `size` is that of its text."""
 
     claims: tuple[Claim, ...]
     card: Mapping[str, Any] = field(hash=False, repr=False)
     omitted: int = 0
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ def read_signed(text: str | bytes, *, max_depth: int = 64, member: Sequence[str]
         if isinstance(card, Mapping) and name in card:
             card = card[name]
             break
-    return read_claims(card, has_one_meaning=is_ijson(parsed))
+    found = read_claims(card, has_one_meaning=is_ijson(parsed))
+    return None if found is None else replace(found, size=len(parsed.text))
 
 
 def is_ijson(parsed: ParsedJson) -> bool:

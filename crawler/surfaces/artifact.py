@@ -3,19 +3,22 @@
 The shape decides what it is; what it was announced as is only kept beside that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from crawler.surfaces import a2a, madp, mcp
 from crawler.surfaces.members import Notes, text, without_none
 from crawler.surfaces.recognise import MADP_PROTOCOL, Kind, is_a2a_card, recognise
+from index.cards import form_of
 from index.findings import find, has_secret, host_if_https, redact
 from index.identity import canonical_type
-from index.records import Artifact, ArtifactDecision, Mechanism, Problem, Severity
+from index.records import Artifact, ArtifactDecision, Entry, Mechanism, Problem, Severity, Signer
+from index.signatures import SignedCard, Verdict, read_signed, signature_problems, verdict_json
+from index.signing_keys import described, is_key_set, read_keys
 from index.strict_json import MalformedJson, canonical, digest, parse
 
-VERSION = "2"
+VERSION = "3"
 HEADERS = {
     **a2a.VERSION_HEADER,
     "Accept": "application/json, application/mcp-server-card+json, application/a2a-agent-card+json, */*;q=0.5",
@@ -35,8 +38,11 @@ _MADP_KINDS = {
     Mechanism.TRUST_ANCHOR: "madp.anchor",
 }
 PRIVATE = "private"
-READ_KINDS = frozenset({Kind.A2A_CARD, Kind.MCP_CARD, Kind.MCP_SERVER, Kind.MADP_AGENT, *_MADP_KINDS.values()})
+KEY_SET = "jose.keys"
+_MOST_INLINE_SIGNED = 100
+READ_KINDS = frozenset({Kind.A2A_CARD, Kind.MCP_CARD, Kind.MCP_SERVER, Kind.MADP_AGENT, KEY_SET, *_MADP_KINDS.values()})
 _LARGEST_KEPT = 65_536
+_DEEPEST = 256
 _LONGEST_SHAPE = 16
 
 
@@ -65,6 +71,8 @@ def read_artifact(body: bytes, url: str, mechanism: Mechanism, *, max_depth: int
     kind = _MADP_KINDS.get(mechanism)
     if kind is not None and isinstance(parsed.value, Mapping):
         read = _madp_document(parsed.value, kind, url, keep=len(body) <= _LARGEST_KEPT)
+    elif mechanism is Mechanism.KEY_SET and is_key_set(parsed.value):
+        read = _key_set(parsed.value)
     else:
         read = read_value(parsed.value, url)
     return replace(read, problems=(*parsed.problems, *read.problems), digest=digest(body))
@@ -75,6 +83,67 @@ def _madp_document(value: Mapping[str, Any], kind: str, url: str, *, keep: bool)
     findings = find(value, https_host=host_if_https(url))
     normal = redact(dict(value)) if keep else {}
     return Artifact(kind, "", normal, findings=findings, content_digest=content, secret=has_secret(value))
+
+
+def _key_set(value: Mapping[str, Any]) -> Artifact:
+    """Keep of a key set what tells its keys apart; another order or spelling of it is no change."""
+    keys = read_keys(value)
+    normal = {"keys": described(keys)}
+    private = any(problem.code == "keys.private" for problem in keys.problems)
+    secret = private or has_secret(value)
+    content = digest(canonical(normal))
+    return Artifact(KEY_SET, "", normal, problems=keys.problems, content_digest=content, secret=secret)
+
+
+def signed_card(read: Artifact, body: bytes, max_depth: int) -> SignedCard | None:
+    """Read the signatures of a card from the bytes it came in; None for an unsigned card or none at all."""
+    if not _is_card(read) or not (b'"signatures"' in body or _states_some(read)):
+        return None
+    return read_signed(body, max_depth=max_depth)
+
+
+def signed_inline(entries: Sequence[Entry]) -> dict[int, SignedCard]:
+    """Read the signatures of the cards that entries hold, by position; of so many cards at the most."""
+    found: dict[int, SignedCard] = {}
+    for position, entry in enumerate(entries):
+        if entry.inline is None or entry.inline.signatures is not None or not _is_card(entry.inline):
+            continue
+        signed = read_signed(entry.raw, max_depth=_DEEPEST, member=("data", "inline"))
+        if signed is not None:
+            found[position] = signed
+        if len(found) == _MOST_INLINE_SIGNED:
+            break
+    return found
+
+
+def with_signatures(read: Artifact, verdicts: Sequence[Verdict], signers: tuple[Signer, ...]) -> Artifact:
+    """Add to a card what became of its signatures."""
+    return replace(
+        read,
+        signatures=tuple(verdict_json(verdict) for verdict in verdicts),
+        signers=signers,
+        problems=(*read.problems, *signature_problems(verdicts)),
+    )
+
+
+def read_inline(entry: Entry, url: str) -> Artifact:
+    """Read the card that an entry from `url` holds; of one without signatures that is said at once."""
+    read = read_value(entry.value.get("data"), url)
+    return read if '"signatures"' in entry.raw or _states_some(read) else unsigned(read)
+
+
+def unsigned(read: Artifact) -> Artifact:
+    """Say of a card that it has no signatures."""
+    return replace(read, signatures=()) if _is_card(read) else read
+
+
+def _states_some(read: Artifact) -> bool:
+    # Where the name is written with escapes, the text does not show it.
+    return "signatures" in form_of(read.normal)
+
+
+def _is_card(read: Artifact) -> bool:
+    return read.kind == Kind.A2A_CARD or "card" in read.normal
 
 
 def withhold_private(read: Artifact) -> Artifact:
