@@ -49,6 +49,7 @@ _OFF_THE_ALLOWLIST = frozenset({"not_allowlisted", "port"})
 _ACCEPT = "application/json, application/*+json;q=0.9, text/html;q=0.8, */*;q=0.5"
 _ATTEMPTS = 2
 _RETRY_WAIT_S = (0.2, 1.0)
+_REDIRECT_PATIENCE = timedelta(seconds=10)
 _WATCH_S = 0.25
 _WIRE_FACTOR = 4
 _WIRE_SLACK = 262_144
@@ -248,6 +249,7 @@ class FetchClient:
             if exchange.status not in _REDIRECTS:
                 return exchange
             walk.redirect(exchange, self._limits.redirects)
+            await self._wait_before_redirect(exchange)
             if walk.worked_s >= budget_s:
                 raise Fault(Outcome.UNREACHABLE, "timeout_total", "the redirects took too long")
 
@@ -346,13 +348,17 @@ class FetchClient:
             return walk.answered(Outcome.FETCHED, exchange, now)
         outcome, reason = meaning(status)
         observation = walk.missed(outcome, reason, "", now)
-        if status in (429, 503):
-            date = parse_http_date(exchange.headers.get("date")) or now
-            retry_after = parse_retry_after(
-                exchange.headers.get("retry-after"), date=date, ceiling=self._limits.retry_after
-            )
-            observation = replace(observation, retry_after=retry_after)
-        return observation
+        return replace(observation, retry_after=self._retry_after(exchange)) if status in (429, 503) else observation
+
+    def _retry_after(self, exchange: _Exchange) -> timedelta | None:
+        date = parse_http_date(exchange.headers.get("date")) or self._clock.now()
+        return parse_retry_after(exchange.headers.get("retry-after"), date=date, ceiling=self._limits.retry_after)
+
+    async def _wait_before_redirect(self, exchange: _Exchange) -> None:
+        """Wait before the redirected request as its Retry-After asks (RFC 9110 10.2.3), as long as a visit can wait."""
+        wait = min(self._retry_after(exchange) or timedelta(0), _REDIRECT_PATIENCE)
+        if wait:
+            await self._clock.sleep(wait.total_seconds())
 
 
 class _Walk:

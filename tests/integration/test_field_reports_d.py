@@ -334,6 +334,20 @@ async def test_fr_51_retry_after_of_robots_txt_counts_too(
         assert await crawl.identifiers() == [ECHO]
 
 
+@pytest.mark.parametrize(("stated", "waited"), [("3", 3), ("86400", 10), ("soon", 0)])
+async def test_fr_51_a_redirect_is_followed_after_the_wait_it_asks_for_as_far_as_a_visit_can_wait(
+    web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, stated: str, waited: int
+) -> None:
+    acme = web.site("acme")
+    acme.page(ARD, status=307, headers={"Location": "/moved.json", "Retry-After": stated})
+    acme.manifest(entry("echo"), path="/moved.json")
+    async with crawl_sqlite(acme) as crawl:
+        began = clock.now()
+        await crawl.run()
+        assert await crawl.identifiers() == [ECHO]
+        assert (clock.now() - began).total_seconds() == waited
+
+
 async def test_fr_51_a_crawl_by_command_is_as_patient_as_the_daemon(
     web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
 ) -> None:
