@@ -7,6 +7,7 @@ import socket
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from crawler.clock import Clock
 from crawler.fetch.client import FetchClient
 from crawler.fetch.meter import Meter, metering
 from crawler.policy.backoff import CRASHED, next_try
+from crawler.policy.politeness import Mercy
 from crawler.policy.scope import Admitted, OriginRules, Scope
 from crawler.selection import select_documents
 from crawler.shelf import Shelf
@@ -32,6 +34,7 @@ from index.store.documents import decided_leads, read_again
 from index.store.frontier import (
     Claim,
     Settlement,
+    Slowdown,
     break_claims,
     claim_due,
     claiming_workers,
@@ -83,6 +86,7 @@ class Crew:
         self._clock = clock
         self._database = database
         self._writer = writer
+        self._limiter = client.limiter
         policy = make_policy(settings)
         self._visitor = Visitor(client, clock, policy)
         looks = settings.crawl.budget
@@ -201,6 +205,11 @@ class Crew:
         )
         self._renewed_at = self._clock.now()
         self._claims.update((claim.origin, claim) for claim in claims)
+        for claim in claims:
+            if claim.slowdown is not None:
+                left_s = (claim.slowdown.until - self._clock.now()).total_seconds()
+                mercy = Mercy(claim.slowdown.factor, self._clock.monotonic() + left_s)
+                self._limiter.remember(claim.origin, mercy)
         return claims
 
     def _endangered(self) -> list[Claim]:
@@ -269,11 +278,19 @@ class Crew:
     async def _settle(self, claim: Claim, report: VisitReport | None) -> None:
         """End a visit, once an outage is over; until then the claim is ours."""
         try:
-            await self._writer.write(SettleVisit(self._settlement(claim, report)))
+            settlement = replace(self._settlement(claim, report), slowdowns=self._slowdowns())
+            await self._writer.write(SettleVisit(settlement))
         except Exception:
             _log.exception("visit.unsettled", origin=claim.origin)
         finally:
             self._claims.pop(claim.origin, None)
+
+    def _slowdowns(self) -> dict[str, Slowdown]:
+        now, steady = self._clock.now(), self._clock.monotonic()
+        return {
+            origin: Slowdown(mercy.slowdown, now + timedelta(seconds=mercy.until - steady))
+            for origin, mercy in self._limiter.take_news().items()
+        }
 
     def _settlement(self, claim: Claim, report: VisitReport | None) -> Settlement:
         now = self._clock.now()

@@ -209,6 +209,11 @@ class FetchClient:
             await self._resolver.close()
             self._session = None
 
+    @property
+    def limiter(self) -> Limiter:
+        """What paces the requests to each origin."""
+        return self._limiter
+
     def slowdown(self, origin: str) -> float:
         """Say how many times longer than usual the pauses at an origin have to be."""
         return self._limiter.slowdown(origin)

@@ -50,12 +50,16 @@ class _Turn:
 
 
 class Limiter:
-    """Turns at origins, and the mercy that some of them asked for, remembered while this process lives."""
+    """Turns at origins, and the mercy that some of them asked for.
+
+    It is remembered while this process lives; whoever keeps it for longer asks for the news and brings it back.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lanes: dict[str, _Lane] = {}
         self._mercies: dict[str, Mercy] = {}
+        self._news: set[str] = set()
 
     def slow_down(self, origin: str, retry_after: timedelta | None) -> None:
         """Take note that an origin answered 429."""
@@ -63,6 +67,18 @@ class Limiter:
         if len(self._mercies) >= _IDLE_LIMIT:
             self._mercies = {name: kept for name, kept in self._mercies.items() if kept.until > now}
         self._mercies[origin] = after_too_many_requests(self._mercies.get(origin), now, retry_after)
+        self._news.add(origin)
+
+    def take_news(self) -> dict[str, Mercy]:
+        """Give the mercies that are new since this was asked last."""
+        news, self._news = self._news, set()
+        return {origin: self._mercies[origin] for origin in news if origin in self._mercies}
+
+    def remember(self, origin: str, mercy: Mercy) -> None:
+        """Bring back what was kept, unless more is known by now."""
+        known = self._mercies.get(origin)
+        if known is None or known.until < mercy.until:
+            self._mercies[origin] = mercy
 
     def slowdown(self, origin: str) -> float:
         """Say how many times longer than usual the pauses at an origin are."""

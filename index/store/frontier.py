@@ -5,7 +5,7 @@ worker that was only slow unable to settle what somebody else has claimed since.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,7 @@ from index.store.entries import take_away
 from index.store.tables import documents, listings, origins, storable_json
 
 _ROBOTS_LIFE = timedelta(days=1)
+_CLAIMED = ("origin", "managed_by", "options", "fence", "madp", "slowdown", "slow_until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,14 @@ class Hold:
 
     origin: str
     fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slowdown:
+    """How many times longer the pauses at an origin are that answered 429, and until when."""
+
+    factor: float
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,7 @@ class Claim:
     until: datetime
     states: Mapping[str, DocumentState]
     madp: Mapping[str, Any] | None = None
+    slowdown: Slowdown | None = None
 
     @property
     def hold(self) -> Hold:
@@ -51,7 +61,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The end of a visit; a `silent` origin stopped answering on the way."""
+    """The end of a visit; a `silent` origin stopped answering on the way.
+
+    `slowdowns` are those of any origin that this process came to know of.
+    """
 
     origin: str
     fence: int
@@ -63,6 +76,7 @@ class Settlement:
     not_before: datetime | None = None
     madp: Mapping[str, Any] | None = None
     silent: bool = False
+    slowdowns: Mapping[str, Slowdown] = field(default_factory=dict)
 
 
 def put_origins(
@@ -159,13 +173,28 @@ def claim_due(
         update(origins)
         .where(origins.c.id.in_(ids))
         .values(claimed_by=worker, claimed_at=now, claimed_until=until, fence=origins.c.fence + 1)
-        .returning(origins.c.origin, origins.c.managed_by, origins.c.options, origins.c.fence, origins.c.madp)
+        .returning(*(origins.c[name] for name in _CLAIMED))
     )
     rows = connection.execute(claimed).all()
     states = load_states(connection, [row.origin for row in rows])
     return [
-        Claim(row.origin, row.managed_by, row.options, row.fence, until, states[row.origin], row.madp) for row in rows
+        Claim(
+            row.origin, row.managed_by, row.options, row.fence, until, states[row.origin], row.madp, _slowdown(row, now)
+        )
+        for row in rows
     ]
+
+
+def _slowdown(row: Row[Any], now: datetime) -> Slowdown | None:
+    return None if row.slow_until is None or row.slow_until <= now else Slowdown(row.slowdown, row.slow_until)
+
+
+def _put_slowdowns(connection: Connection, slowdowns: Mapping[str, Slowdown]) -> None:
+    """Keep the milder pace of origins; of two that learnt of it, who has to be patient for longer is right."""
+    for origin, slow in slowdowns.items():
+        shorter = or_(origins.c.slow_until.is_(None), origins.c.slow_until < slow.until)
+        row = (origins.c.id == origin_id(origin)) & shorter
+        connection.execute(update(origins).where(row).values(slowdown=slow.factor, slow_until=slow.until))
 
 
 def lost_holds(connection: Connection, holds: Collection[Hold]) -> set[Hold]:
@@ -258,6 +287,7 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
     if rows:
         connection.execute(statement, rows)
     for item in settlements:
+        _put_slowdowns(connection, item.slowdowns)
         if item.madp is not None:
             held = (origins.c.id == origin_id(item.origin)) & (origins.c.fence == item.fence)
             connection.execute(update(origins).where(held).values(madp=storable_json(item.madp)))

@@ -154,6 +154,9 @@ origins = Table(
     Column("visits", Integer, nullable=False, server_default=text("0")),
     Column("failures", Integer, nullable=False, server_default=text("0")),
     Column("not_before", UtcDateTime),
+    # How many times longer the pauses are after answers of 429, and until when.
+    Column("slowdown", Float),
+    Column("slow_until", UtcDateTime),
     # Level, failed checks, trust anchor and constellation of an origin with a MADP agent file.
     Column("madp", JsonText),
     Index(None, "active", "next_visit_at"),
