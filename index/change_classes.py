@@ -39,6 +39,7 @@ _CARD: Mapping[str, _Row] = {
     "/provider": _ALWAYS_SECURITY,
     "/provider/organization": _ALWAYS_SECURITY,
     "/trustAnchor": _ALWAYS_SECURITY,
+    "/keys": _ALWAYS_SECURITY,
     "/name": _ALWAYS_COSMETIC,
     "/title": _ALWAYS_COSMETIC,
     "/description": _ALWAYS_COSMETIC,
@@ -68,6 +69,17 @@ _ENTRY: Mapping[str, _Row] = {
     "/description": _ALWAYS_COSMETIC,
     "/version": _ALWAYS_VERSION,
     "/updatedAt": _ALWAYS_VERSION,
+}
+# What it means that a signature has another outcome than before; other turns tell nothing new.
+VERDICT_CLASSES: Mapping[tuple[str, str], ChangeClass] = {
+    ("valid", "invalid"): _SECURITY,
+    ("valid", "malformed"): _SECURITY,
+    ("valid", "unsupported_alg"): _SECURITY,
+    ("valid", "key_unavailable"): _BEHAVIOURAL,
+    ("invalid", "valid"): _COMPATIBLE,
+    ("key_unavailable", "valid"): _COMPATIBLE,
+    ("malformed", "valid"): _COMPATIBLE,
+    ("unsupported_alg", "valid"): _COMPATIBLE,
 }
 _SCHEME_MEMBERS = frozenset(
     {"kind", "type", "location", "in", "name", "scheme", "flows", "openIdConnectUrl", "oauth2MetadataUrl"}

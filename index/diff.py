@@ -14,6 +14,7 @@ from index.change_classes import REQUIREMENTS, CardClasses, entry_class, host_of
 from index.edits import (
     GRAVITY,
     REPEAT,
+    VERDICT,
     ChangeClass,
     Edit,
     Identity,
@@ -110,6 +111,7 @@ _CARD_IDENTITIES: Mapping[str, Callable[[Any], Key | None]] = {
     "/packages": _members("registryType", "identifier"),
     "/authSchemes": _text,
     "/tools": _member("name"),
+    "/keys": _members("kid", "thumbprint"),
 }
 _SCOPES = tuple(f"{members}/" for members in REQUIREMENTS)
 _ENTRY_IDENTITIES: Mapping[str, Callable[[Any], Key | None]] = {
@@ -192,7 +194,8 @@ def summary(edits: Sequence[Edit]) -> ChangeClass | None:
 
 def is_silent(edits: Sequence[Edit]) -> bool:
     """Tell whether content changed while the version stayed the same."""
-    content = [edit for edit in edits if edit.kind not in (ChangeClass.VERSION_ONLY, ChangeClass.ORDER_ONLY)]
+    other = (ChangeClass.VERSION_ONLY, ChangeClass.ORDER_ONLY)
+    content = [edit for edit in edits if edit.kind not in other and edit.note != VERDICT]
     return bool(content) and not any(edit.pointer in ("/version", "/card/version") for edit in edits)
 
 

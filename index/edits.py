@@ -42,6 +42,8 @@ class ChangeClass(StrEnum):
     ORDER_ONLY = "order_only"
 
 
+# The note of a change that is none of the document: what became of a signature.
+VERDICT = "verdict"
 GRAVITY = {kind: number for number, kind in enumerate(ChangeClass)}
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from crawler.surfaces.ard_entry import read_entry
 from crawler.surfaces.base import Bounds, Source
-from index.identity import CATALOG_TYPE, canonical_type, parse_urn, version_key
+from index.identity import CATALOG_TYPE, canonical_type, is_json_type, parse_urn, version_key
 from index.records import Entry, Lead, Mechanism, Problem, Reading, Severity, Standing, pointer_step
 from index.strict_json import MalformedJson, ParsedJson, canonical_digest, element_texts, member_text, parse
 from index.urls import BadUrl, resolve
 
-SURFACE_VERSION = "ard-2"
+SURFACE_VERSION = "ard-3"
 WELL_KNOWN_PATH = "/.well-known/ard.json"
 PREDECESSOR_PATH = "/.well-known/ai-catalog.json"
 RELATION = "ard"
@@ -97,6 +97,15 @@ def read_parsed(parsed: ParsedJson, source: Source, bounds: Bounds) -> Reading:
         problems=tuple(catalog.problems),
         complete=catalog.complete and kind != "unknown",
     )
+
+
+def served_as(reading: Reading, content_type: str | None) -> Reading:
+    """Name a media type that says nothing of JSON; what counts is what the body is (ARD 3.3)."""
+    if is_json_type(content_type):
+        return reading
+    message = "the manifest is not served with a media type of JSON"
+    problem = Problem("manifest.media_type", Severity.WARNING, "", message, "ARD 3.3")
+    return replace(reading, problems=(*reading.problems, problem))
 
 
 def withhold_private(reading: Reading) -> Reading:

@@ -9,7 +9,9 @@ from sqlalchemy import Connection, Row, Select, delete, or_, select, update
 
 from index.diff import GRAVITY, ChangeClass, Edit, diff_cards, is_silent, summary
 from index.documents import DocumentKind, DocumentVisit
+from index.edits import VERDICT
 from index.records import RANK_OF_MECHANISM, Artifact, Mechanism
+from index.signature_changes import diff_verdicts, remembered
 from index.store.changes import Change, append_changes
 from index.store.documents import document_id, ensure_origins, new_target, origin_id, problem_row, soonest, state_row
 from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows
@@ -75,10 +77,12 @@ def put_artifacts(connection: Connection, found: Sequence[NewArtifact]) -> PutAr
             put.events[item.key] = _event(item, "artifact.added")
             continue
         after, edits = _compare(before, item)
+        verdicts = _judged(before, after)
         updates.append(after)
         if edits:
-            old_states.append(_version(before, item, edits))
-            put.events[item.key] = _event(item, "artifact.changed", before.digest, edits)
+            old_states.append(_version(before, item, [*verdicts, *edits]))
+        if edits or verdicts:
+            put.events[item.key] = _event(item, "artifact.changed", before.digest, [*verdicts, *edits])
         if edits or any(getattr(before, name) != after[name] for name in _COMPARED):
             put.changed.add(item.key)
     insert_new_rows(connection, artifacts, rows)
@@ -109,6 +113,7 @@ def _row(item: NewArtifact) -> dict[str, Any]:
         "secret": read.secret,
         "problems": [problem_row(problem) for problem in read.problems],
         "findings": [problem_row(problem) for problem in read.findings],
+        "signatures": None if read.signatures is None else storable_json(list(read.signatures)),
     }
 
 
@@ -131,6 +136,14 @@ def _compare(before: Row[Any], item: NewArtifact) -> tuple[dict[str, Any], list[
     row["changed_at"] = item.at if moved else before.changed_at
     row["before_at"] = item.before_at if moved else before.before_at
     return row, edits
+
+
+def _judged(before: Row[Any], after: dict[str, Any]) -> list[Edit]:
+    """Give what became of signatures that were judged before, be it the card that changed or a key."""
+    if not before.signatures or after["signatures"] is None:
+        return []
+    after["signatures"] = remembered(before.signatures, after["signatures"])
+    return diff_verdicts(before.signatures, after["signatures"])
 
 
 def _version(before: Row[Any], item: NewArtifact, edits: Sequence[Edit]) -> dict[str, Any]:
@@ -190,6 +203,7 @@ def _event(item: NewArtifact, kind: str, old: str | None = None, edits: Sequence
         members=tuple(dict.fromkeys(storable(edit.pointer) for edit in edits[:MOST_EDITS])),
         old_digest=old,
         new_digest=item.artifact.digest,
+        reason="; ".join(f"signature {edit.old} -> {edit.new}" for edit in edits if edit.note == VERDICT),
         change_class=summary(edits),
         silent=is_silent(edits),
     )

@@ -334,8 +334,11 @@ def _take_artifacts(
         source = document_id(item.state.url)
         old = stored.get(source, {})
         by_position = {row["position"]: row for row in difference.written}
+        unwritten = {row["position"]: row for row in difference.new.values() if row["id"] in difference.same}
         for position, entry in enumerate(item.reading.entries):
             row = by_position.get(position)
+            if row is None and entry.inline is not None and entry.inline.signatures:
+                row = unwritten.get(position)  # its keys may have changed where the entry did not
             if row is None or entry.artifact is None:
                 continue
             if entry.inline is not None:
