@@ -3,12 +3,14 @@ from pathlib import Path
 import click
 
 from config.errors import OperatorError
+from config.settings import Settings
 from crawler.clock import SystemClock
 from crawler.commands.render import print_json, table
 from crawler.commands.session import opened_database, run_async, settings_of
 from crawler.upkeep import Pruned, Upkeep
 from index.store.backup import back_up
 from index.store.backup import restore as put_back
+from index.store.compaction import compact, keeps_its_size
 from index.store.database import Database
 
 _file = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
@@ -31,6 +33,25 @@ def upgrade(context: click.Context) -> None:
 
     before, after = run_async(work())
     click.echo(f"schema at {after}" if before == after else f"schema brought from {before or 'nothing'} to {after}")
+    _say_if_it_keeps_its_size(settings)
+
+
+@db.command()
+@click.pass_context
+def vacuum(context: click.Context) -> None:
+    """Write the database file anew without the room that is free in it, so that it can shrink from then on (SQLite)."""
+    settings = settings_of(context)
+    before, after = compact(settings.storage.url)
+    click.echo(f"{before:,} bytes before, {after:,} now; from now on pruning gives room back to the disk")
+
+
+def _say_if_it_keeps_its_size(settings: Settings) -> None:
+    if settings.storage.url.startswith("sqlite") and keeps_its_size(settings.storage.url):
+        click.echo(
+            "This file was made before files could shrink: room that is freed in it stays with it. "
+            "`ardvark db vacuum` mends that once and for all.",
+            err=True,
+        )
 
 
 @db.command()
@@ -49,9 +70,11 @@ def prune(context: click.Context, as_json: bool) -> None:
         raise OperatorError("another process is just pruning this database")
     if as_json:
         print_json(_pruned_json(pruned))
+        _say_if_it_keeps_its_size(settings)
         return
     click.echo(table(("what", "deleted"), list(pruned.counts().items())))
     click.echo(f"\nThe database has {pruned.size:,} bytes{', more than its limit' if pruned.over_limit else ''}.")
+    _say_if_it_keeps_its_size(settings)
 
 
 def _pruned_json(pruned: Pruned) -> dict[str, object]:

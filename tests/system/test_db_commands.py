@@ -1,4 +1,4 @@
-"""`ardvark db backup`, `restore` and `prune` as an operator runs them."""
+"""`ardvark db backup`, `restore`, `prune` and `vacuum` as an operator runs them."""
 
 import asyncio
 import json
@@ -318,3 +318,53 @@ async def test_a_daemon_prunes_by_itself(sites: list[Site], sqlite_url: str) -> 
         process.send_signal(signal.SIGTERM)
         await process.communicate()
     assert process.returncode == 0
+
+
+def mode_and_size(path: Path) -> tuple[int, int]:
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("PRAGMA auto_vacuum").fetchone()[0], path.stat().st_size
+
+
+async def remark(*arguments: str) -> str:
+    """Run a command that succeeds; gives what it has to say beside its result."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(ARDVARK, *arguments, stdout=pipe, stderr=pipe)
+    out, err = await process.communicate()
+    assert process.returncode == 0
+    assert out
+    return err.decode()
+
+
+async def test_a_file_that_cannot_shrink_is_told_of_and_mended_while_a_daemon_has_it_open(
+    sites: list[Site], tmp_path: Path
+) -> None:
+    path = tmp_path / "ardvark.db"
+    url = file_url(path)
+    await run(sites, url, "db", "upgrade")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:  # as older versions made it
+        for statement in ("PRAGMA journal_mode = DELETE", "PRAGMA auto_vacuum = NONE", "VACUUM"):
+            connection.execute(statement)
+        connection.execute("CREATE TABLE filler (body BLOB)")
+        connection.execute("INSERT INTO filler VALUES (zeroblob(3000000))")
+        connection.execute("DROP TABLE filler")
+    await crawl(sites, url)
+    assert mode_and_size(path)[0] == 0
+    for arguments in (("db", "upgrade"), ("db", "prune"), ("db", "prune", "--json")):
+        assert "`ardvark db vacuum`" in await remark(*arguments), arguments
+    cursor = await sound(url)
+    async with daemon(sites, url):
+        status, said = await run(sites, url, "db", "vacuum")
+        assert status == 0, said
+    mode, size = mode_and_size(path)
+    assert mode == 2
+    assert size < 1_500_000
+    assert await sound(url) >= cursor
+    for arguments in (("db", "upgrade"), ("db", "prune")):
+        assert await remark(*arguments) == "", arguments
+
+
+@pytest.mark.postgres
+async def test_vacuum_is_for_files(sites: list[Site]) -> None:
+    status, said = await run(sites, "postgresql+asyncpg://postgres@127.0.0.1:5432/postgres", "db", "vacuum")
+    assert status == 2
+    assert "PostgreSQL" in said
