@@ -21,12 +21,12 @@ _LONGEST_POINTER = 200
 
 
 class Profile(StrEnum):
-    """Whose rule the signed bytes follow: the specification's, none at all, the SDKs', or that of older Python ones."""
+    """Whose rule the signed bytes follow: the specification's, none, the SDKs', or that of older SDKs, which escape."""
 
     SPEC = "spec"
     RAW = "raw"
     SDK = "sdk"
-    PYTHON = "python"
+    ESCAPED = "escaped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,5 +328,5 @@ _FORMS: tuple[tuple[Profile, _Form], ...] = (
     (Profile.SPEC, _spec_forms),
     (Profile.RAW, _raw_form),
     (Profile.SDK, _sdk_form),
-    (Profile.PYTHON, _python_form),
+    (Profile.ESCAPED, _python_form),
 )

@@ -231,12 +231,6 @@ def _covers(claim: Claim, key: Any, payload: Payload) -> bool:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-def overall(outcomes: Iterable[str]) -> SignatureOutcome:
-    """Give a card the outcome of its best signature."""
-    known = set(outcomes)
-    return next((outcome for outcome in SignatureOutcome if outcome in known), SignatureOutcome.UNSIGNED)
-
-
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
     """Write a verdict as it is kept; texts are the publisher's."""
     claim, key = verdict.claim, verdict.selected.key
@@ -253,6 +247,29 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "unsignedMembers": list(verdict.unsigned_members),
     }
     return {name: member for name, member in written.items() if member or name in ("pointer", "outcome")}
+
+
+_OUTCOMES = list(SignatureOutcome)
+
+
+def best_json(verdicts: Sequence[Mapping[str, Any]] | None) -> dict[str, Any] | None:
+    """Write in short what became of a card's signatures, by the best of them; None where nobody looked.
+
+    A valid signature proves that a key was held, not who held it.
+    """
+    if verdicts is None:
+        return None
+    if not verdicts:
+        return {"outcome": SignatureOutcome.UNSIGNED.value}
+    best = min(verdicts, key=lambda verdict: _OUTCOMES.index(SignatureOutcome(verdict["outcome"])))
+    return {name: best[name] for name in ("outcome", "profile", "kid", "jkuHost") if name in best}
+
+
+def shown_json(verdicts: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """Write what became of each signature; None where nobody looked."""
+    if verdicts is None:
+        return None
+    return [{name: member for name, member in verdict.items() if name != "known"} for verdict in verdicts]
 
 
 def signature_problems(verdicts: Iterable[Verdict]) -> list[Problem]:

@@ -15,6 +15,7 @@ from index.findings import redact
 from index.freshness import Freshness, FreshnessState, judge
 from index.freshness import to_json as freshness_members
 from index.http_date import parse_http_date
+from index.signatures import best_json, shown_json
 from index.trust import PublisherClaim, publisher_claim
 from index.urls import host_of
 
@@ -133,6 +134,7 @@ def _present_artifact(row: Any) -> dict[str, Any] | None:
         "kind": row.kind,
         "shape": row.shape,
         "inline": row.inline,
+        "signatures": redact(shown_json(row.signatures)),
     }
 
 
@@ -259,6 +261,9 @@ def _annotated_artifact(found: Any, now: datetime) -> dict[str, Any]:
         written |= {
             name: short[name][:_LONGEST_NAME] for name in ("name", "version") if isinstance(short.get(name), str)
         }
+        signature = best_json(card.signatures)
+        if signature is not None:
+            written["signature"] = redact(signature)
     if found.card_document is not None:
         document = found.card_document
         written["freshness"] = freshness_members(freshness_of(document, now, document.digest))
@@ -391,6 +396,8 @@ def card_json(card: Any) -> dict[str, Any]:
         "firstSeenAt": instant(card.first_seen_at),
         "changedAt": instant(card.changed_at),
         "summary": redact(summary(card.kind, card.shape, card.normal)),
+        "signature": redact(best_json(card.signatures)),
+        "signatures": redact(shown_json(card.signatures)),
         "findings": redact(card.findings),
         "problems": redact(card.problems),
     }

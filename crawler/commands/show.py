@@ -18,6 +18,7 @@ from index.views import artifact_json, drift_json, provenance_json
 _NOT_FOUND = 1
 _MOST_DRIFTS = 500
 _LONGEST = 200
+_STATED = (("kid", "kid"), ("keys", "keySource"), ("on", "jkuHost"))
 
 
 @click.command()
@@ -116,6 +117,7 @@ def _artifact(artifact: dict[str, Any]) -> str:
             ("tools", ", ".join(map(str, summary.get("tools", [])))),
             ("freshness", _plain(artifact.get("freshness"))),
             ("entry is behind", _behind(artifact.get("updatedAtLag"))),
+            *(("signature", _signature(item)) for item in artifact.get("signatures") or ()),
         ]
     )
     faults = [*artifact.get("findings", []), *artifact.get("problems", [])]
@@ -128,6 +130,13 @@ def _behind(lag: dict[str, Any] | None) -> str | None:
     least, most = round(lag["atLeastS"]), round(lag["atMostS"])
     apart = f"{least} s" if least == most else f"{least} to {most} s"
     return f"updatedAt {lag['updatedAt']} is {apart} before the card changed"
+
+
+def _signature(verdict: dict[str, Any]) -> str:
+    """Write what became of a signature; that it is valid says nothing about whose key it is."""
+    why = verdict.get("reason") or verdict.get("profile")
+    known = [f"{name} {verdict[member]}" for name, member in _STATED if member in verdict]
+    return ", ".join([verdict["outcome"] + (f" ({why})" if why else ""), *known])
 
 
 def problems_table(problems: Sequence[dict[str, Any]]) -> str:

@@ -3,9 +3,11 @@
 from typing import Any
 
 from index.api.openapi_parts import IDENTIFIER, answers, array, closed, parameter, ref
+from index.card_payloads import Profile
 from index.diff import ChangeClass
 from index.freshness import FreshnessState
 from index.query import LONGEST_PARAMETER, MAX_PAGE_SIZE, MOST_EVENTS
+from index.signatures import SignatureOutcome
 from index.trust import PublisherClaim
 
 _TEXT = {"type": "string"}
@@ -20,6 +22,7 @@ _OBJECTS = {"type": "array", "items": {"type": "object"}}
 _CLASSES = [str(kind) for kind in ChangeClass]
 _CLASS = {"oneOf": [{"type": "null"}, {"type": "string", "enum": _CLASSES}]}
 _CLAIM = {"type": "string", "enum": [str(claim) for claim in PublisherClaim]}
+_SIGNATURES = {"oneOf": [{"type": "null"}, array("SignatureVerdict")]}
 _COMPARED = {"type": "string", "maxLength": LONGEST_PARAMETER}
 _ORIGIN = r"^https?://[a-z0-9]([a-z0-9-]{0,20}[a-z0-9])?(\.[a-z]{2,8}){1,2}(:[1-9][0-9]{0,3})?$"
 _NOT_MODIFIED = {"304": {"description": "Not modified."}}
@@ -154,7 +157,15 @@ def annotations() -> dict[str, Any]:
         "ardvark:publisherClaim": _CLAIM,
         "ardvark:drift": _whole({"open": _INTEGER, "worst": {"type": "string", "enum": _CLASSES}}),
         "ardvark:artifact": closed(
-            {"state": _TEXT, "kind": _TEXT, "name": _TEXT, "version": _TEXT, "freshness": ref("Freshness")}, ["state"]
+            {
+                "state": _TEXT,
+                "kind": _TEXT,
+                "name": _TEXT,
+                "version": _TEXT,
+                "freshness": ref("Freshness"),
+                "signature": ref("Signature"),
+            },
+            ["state"],
         ),
     }
 
@@ -165,10 +176,33 @@ def observed_schemas() -> dict[str, Any]:
     time = {"type": "string", "format": "date-time"}
     return {
         "Freshness": closed({"state": states, "until": time, "since": time, "why": _TEXT}, ["state"]),
+        **_signature_schemas(),
         **_drift_schemas(),
         **_history_schemas(),
         **_provenance_schemas(),
         **_origin_schemas(),
+    }
+
+
+def _signature_schemas() -> dict[str, Any]:
+    outcome = {"type": "string", "enum": [str(outcome) for outcome in SignatureOutcome]}
+    profile = {"type": "string", "enum": [str(profile) for profile in Profile]}
+    best = {"outcome": outcome, "profile": profile, "kid": _TEXT, "jkuHost": _TEXT}
+    verdict = {
+        **best,
+        "pointer": _TEXT,
+        "reason": _TEXT,
+        "alg": _TEXT,
+        "keySource": {"type": "string", "enum": ["trusted", "jku"]},
+        "key": _TEXT,
+        "unsignedMembers": _TEXTS,
+    }
+    return {
+        "Signature": {
+            **closed(best, ["outcome"]),
+            "description": "What became of a card's signatures, by the best of them; a valid one names no one.",
+        },
+        "SignatureVerdict": closed(verdict, ["pointer", "outcome"]),
     }
 
 
@@ -216,7 +250,7 @@ def _history_schemas() -> dict[str, Any]:
         "changedAt": _INSTANT,
         "confirmedAt": _INSTANT,
     }
-    card = _whole({**present, "kind": _TEXT, "shape": _TEXT, "inline": _BOOLEAN})
+    card = _whole({**present, "kind": _TEXT, "shape": _TEXT, "inline": _BOOLEAN, "signatures": _SIGNATURES})
     version = {
         "of": {"type": "string", "enum": ["entry", "artifact"]},
         "digest": _TEXT,
@@ -290,6 +324,8 @@ def _provenance_schemas() -> dict[str, Any]:
                 "declaredType": _MAYBE,
                 "freshness": ref("Freshness"),
                 "updatedAtLag": {"oneOf": [{"type": "null"}, ref("UpdatedAtLag")]},
+                "signature": {"oneOf": [{"type": "null"}, ref("Signature")]},
+                "signatures": _SIGNATURES,
             },
             "required": ["state", "url", "declaredType"],
         },

@@ -38,6 +38,7 @@ class SeenCard:
     kind: str
     shape: str
     normal: Mapping[str, Any]
+    signatures: Sequence[Mapping[str, Any]] | None
 
 
 @dataclass(frozen=True, slots=True)

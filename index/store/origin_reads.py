@@ -21,6 +21,7 @@ _OWN_CARDS = (
     Mechanism.AGENT_DISCOVERY,
     Mechanism.CONSTELLATION,
     Mechanism.TRUST_ANCHOR,
+    Mechanism.KEY_SET,
 )
 
 

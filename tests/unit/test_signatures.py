@@ -22,11 +22,12 @@ from index.signatures import (
     Selected,
     SignatureOutcome,
     Verdict,
+    best_json,
     is_ijson,
-    overall,
     read_claims,
     read_signed,
     select_key,
+    shown_json,
     signature_problems,
     verdict_json,
     verify,
@@ -362,7 +363,7 @@ def python_sdk_bytes(card: Card) -> bytes:
 
 def test_the_bytes_of_older_python_signers_are_known() -> None:
     card = signed(FOREIGN, write=python_sdk_bytes)
-    assert verdict(card).profile is Profile.PYTHON
+    assert verdict(card).profile is Profile.ESCAPED
     assert verdict({**card, "extra": 1}).unsigned_members == ("/extra",)
 
 
@@ -456,7 +457,8 @@ def test_a_text_without_one_meaning_has_no_valid_signature(text: str) -> None:
 def test_a_card_without_signatures_is_unsigned() -> None:
     for card in (CARD, {**CARD, "signatures": []}, {**CARD, "signatures": None}, []):
         assert read_signed(json.dumps(card)) is None
-    assert overall([]) is SignatureOutcome.UNSIGNED
+    assert best_json([]) == {"outcome": "unsigned"}
+    assert best_json(None) is shown_json(None) is None
     assert outcome({**CARD, "signatures": {"protected": "x"}}) == (MALFORMED, "not_a_list")
 
 
@@ -474,9 +476,11 @@ def test_each_signature_has_its_own_outcome_and_the_card_that_of_the_best() -> N
     other = signature(CARD, private_key("ES256", 9))
     found = verdicts({**CARD, "signatures": [header(alg="none"), other, signature(CARD)]})
     assert [item.outcome for item in found] == [UNSUPPORTED, INVALID, VALID]
-    assert overall(item.outcome for item in found) is VALID
-    assert overall(item.outcome for item in found[:2]) is INVALID
-    assert overall([UNAVAILABLE, MALFORMED]) is UNAVAILABLE
+    kept = [verdict_json(item) for item in found]
+    assert best_json(kept) == {"outcome": "valid", "profile": "spec", "kid": "key-1"}
+    assert best_json(kept[:2]) == {"outcome": "invalid", "kid": "key-1"}
+    assert best_json(kept[:1]) == {"outcome": "unsupported_alg"}
+    assert shown_json([{**kept[1], "known": "valid"}]) == kept[1:2]
 
 
 def test_only_so_many_signatures_are_looked_at() -> None:
