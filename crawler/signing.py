@@ -49,6 +49,7 @@ class SignatureVisit:
     agenda: Agenda
     look: Callable[[Target], Awaitable[None]]
     _asked_for: set[str] = field(default_factory=set)
+    _out_of_turn: int = 0
     _named: set[str] = field(default_factory=set)
     _key_sets: dict[str, KeySet] = field(default_factory=dict)
     _trusted: dict[str, KeySet] = field(default_factory=dict)
@@ -67,12 +68,13 @@ class SignatureVisit:
     def admits(self, jku: str, url: str) -> Admitted | Refused:
         """Admit the address of a key set: https, on the host of the card or on one that is listed for its origin.
 
-        Plain http needs the operator's word for the very origin.
+        Plain http needs the operator's word for the very origin, or for that of the card.
         """
         admitted = self.scope.admit(jku, source=self.origin)
         if isinstance(admitted, Refused):
             return admitted
-        if admitted.url.startswith("http:") and self.scope.rules(admitted.origin) is None:
+        plain = admitted.url.startswith("http:") and not self.origin.startswith("http:")
+        if plain and self.scope.rules(admitted.origin) is None:
             return Refused("scheme", "a key set is fetched over plain http from listed origins alone")
         rules = self.scope.rules(self.origin)
         hosts = rules.artifact_hosts if rules is not None else ()
@@ -83,8 +85,12 @@ class SignatureVisit:
 
     async def plan(self) -> None:
         """Have the key sets looked at that cards name, and cards again whose keys have changed meanwhile."""
-        for url in sorted(self._named)[:MOST_KEY_SETS]:
+        new = 0
+        for url in sorted(self._named)[:_KEY_SETS_KEPT]:
             state = await self._known(url)
+            new += state is None
+            if state is None and new > MOST_KEY_SETS:
+                continue
             if state is None or state.mechanism is Mechanism.KEY_SET:
                 self.agenda.enqueue(_target(url))
         await self._verify_again()
@@ -175,6 +181,7 @@ class SignatureVisit:
         lost = state is None or (state.digest is None and state.outcome in SUCCESSES)
         if state is None or lost or self.agenda.is_due(state):
             self._asked_for.add(url)
+            self._out_of_turn += 1
             await self.look(_target(url))
         return self.states.get(url)
 
@@ -190,9 +197,9 @@ class SignatureVisit:
     def _may_look(self, url: str, state: DocumentState | None) -> bool:
         """Decline what is a document of another kind, or will be, and more key sets than a publisher needs."""
         if state is not None:
-            return state.mechanism is Mechanism.KEY_SET and len(self._asked_for) < MOST_KEY_SETS
+            return state.mechanism is Mechanism.KEY_SET and self._out_of_turn < MOST_KEY_SETS
         known = sum(other.mechanism is Mechanism.KEY_SET for other in self.states.values())
-        return not self.agenda.is_planned(url) and len(self._asked_for) < MOST_KEY_SETS and known < _KEY_SETS_KEPT
+        return not self.agenda.is_planned(url) and self._out_of_turn < MOST_KEY_SETS and known < _KEY_SETS_KEPT
 
     async def _keys_of(self, state: DocumentState) -> KeySet | None:
         """Give the keys of the last good copy; None when there is none, or the publisher took it away."""

@@ -189,8 +189,13 @@ def _texts(value: Any) -> Iterator[tuple[str, _Place, str]]:
 _VALUE_MEMBERS = frozenset({"value", "values", "default", "defaultValue", "example", "examples", "const"})
 
 
+_PRIVATE_KEY_MEMBERS = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
+
+
 def _meant_names(name: str, value: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Give each member with the name its text is judged by."""
+    if isinstance(value.get("kty"), str):  # a JSON Web Key, whose members have short names (RFC 7518 6)
+        return [(key, "private_key" if key in _PRIVATE_KEY_MEMBERS else key) for key in value]
     beside = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
     owner = beside if is_secret_name(beside) else name if is_secret_name(name) else None
     return [(key, owner if owner is not None and key in _VALUE_MEMBERS else key) for key in value]

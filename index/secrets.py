@@ -93,6 +93,7 @@ _SECRET_WORDS = (
     "credential",
     "authorization",
     "cookie",
+    "kty",
     "@",
 )
 _USER_INFO = re.compile(r"(://[^\s/:@?#]{0,64}:)([^\s/@?#]{3,256})(?=@)")

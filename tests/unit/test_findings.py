@@ -673,3 +673,15 @@ def test_hostile_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
         find(value, https_host="o.example")
         redact(value)
         assert time.process_time() - started < 5
+
+
+def test_the_private_half_of_a_key_is_a_credential_and_the_public_one_is_none() -> None:
+    public = {"kty": "EC", "kid": "a", "crv": "P-256", "x": "nCCcmdQ61bOWXKxRgUdsiM", "y": "c3VjaCBhIGtleSBpcyBwdW"}
+    private = {**public, "d": "x8RXnneHAay0Np4NgfjDARMAAqhEHpKBG2eCx"}
+    secret = {"kty": "oct", "kid": "b", "k": "x8RXnneHAay0Np4NgfjDARMAAqhEHpKBG2eCx"}
+    assert not has_secret({"keys": [public]})
+    for key in (private, secret):
+        assert has_secret({"keys": [key]})
+        assert not is_quiet(json.dumps(key))
+        assert "x8RXnneHAay0Np4" not in json.dumps(redact({"keys": [key]}))
+    assert not has_secret({"d": private["d"]}), "a short name by itself says nothing"
