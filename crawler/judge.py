@@ -321,7 +321,7 @@ class Judge:
 
     def _honoured_card(self, read: Artifact, headers: Mapping[str, str]) -> Artifact:
         private = _cache_control(headers).private and not self.rules.list_private
-        return artifact.withhold_private(read) if private else read
+        return artifact.withhold_private(read) if private else artifact.served_as(read, headers.get("content-type"))
 
     @staticmethod
     def _carded(step: Step, observation: Observation, read: Artifact, body: bytes | None) -> DocumentVisit:
@@ -358,7 +358,8 @@ class Judge:
         return ard.read_manifest(body, source, self.rules.bounds)
 
     def _honoured(self, reading: Reading, headers: Mapping[str, str]) -> Reading:
-        """Keep what is private to us out of what we serve to others."""
+        """Keep what is private to us out of what we serve to others, and name a type that hides what was served."""
+        reading = ard.served_as(reading, headers.get("content-type"))
         private = _cache_control(headers).private and not self.rules.list_private
         return ard.withhold_private(reading) if private else reading
 

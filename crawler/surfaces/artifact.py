@@ -12,7 +12,7 @@ from crawler.surfaces.members import Notes, text, without_none
 from crawler.surfaces.recognise import MADP_PROTOCOL, Kind, is_a2a_card, recognise
 from index.cards import form_of
 from index.findings import find, has_secret, host_if_https, redact
-from index.identity import canonical_type
+from index.identity import canonical_type, is_json_type
 from index.records import Artifact, ArtifactDecision, Entry, Mechanism, Problem, Severity, Signer
 from index.signatures import SignedCard, Verdict, read_signed, signature_problems, verdict_json
 from index.signing_keys import described, is_key_set, read_keys
@@ -144,6 +144,15 @@ def _states_some(read: Artifact) -> bool:
 
 def _is_card(read: Artifact) -> bool:
     return read.kind == Kind.A2A_CARD or "card" in read.normal
+
+
+def served_as(read: Artifact, content_type: str | None) -> Artifact:
+    """Name a media type that says nothing of JSON; what counts is what the body is (ARD 3.3)."""
+    if is_json_type(content_type):
+        return read
+    message = "the card is not served with a media type of JSON"
+    problem = Problem("artifact.media_type", Severity.WARNING, "", message, "ARD 3.3")
+    return replace(read, problems=(*read.problems, problem))
 
 
 def withhold_private(read: Artifact) -> Artifact:

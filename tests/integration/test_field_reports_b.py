@@ -14,6 +14,7 @@ from aiohttp import web as server
 from index.store.snapshots import load_snapshot
 from index.strict_json import digest
 from tests.conftest import OpenCrawl
+from tests.fakes.cards import CARD, agent_card, cards_by_path
 from tests.fakes.clock import FakeClock
 from tests.fakes.fetching import answer, by_path, flooding, saying
 from tests.fakes.harness import Crawl
@@ -48,7 +49,7 @@ async def test_fr_16_a_manifest_that_starts_with_a_byte_order_mark_is_read_with_
 ) -> None:
     acme = web.site("acme")
     body = BOM + manifest(entry("echo"))
-    acme.page(ARD, body)
+    acme.page(ARD, body, headers={"Content-Type": "application/json"})
     async with open_crawl(acme) as crawl:
         summary = await crawl.run()
         assert summary.as_json()["entries"] == {"listed": 1, "rejected": 0, "unchanged": 0}
@@ -64,7 +65,7 @@ async def test_fr_16_a_mark_that_comes_or_goes_changes_bytes_and_no_content(
 ) -> None:
     acme = web.site("acme")
     plain = manifest(entry("echo"))
-    page = acme.page(ARD, BOM + plain if first else plain)
+    page = acme.page(ARD, BOM + plain if first else plain, headers={"Content-Type": "application/json"})
     async with crawl_sqlite(acme) as crawl:
         await crawl.run()
         before = await document_of(crawl, acme)
@@ -144,6 +145,21 @@ async def test_fr_17_a_manifest_is_read_whatever_type_it_is_served_with(
             assert json.loads(await crawl.entry(ECHO) or "")["displayName"] == "Größe"
             document = await document_of(crawl, origin)
             assert document.headers.get("content-type") == served, "the served type is kept as it came"
+            codes = {problem["code"] for problem in document.problems}
+            assert ("manifest.media_type" in codes) is ("json" not in (served or ""))
+
+
+@pytest.mark.parametrize("served", ["application/json", "application/a2a+json", "application/octet-stream", None])
+async def test_fr_17_a_card_is_read_whatever_type_it_is_served_with(
+    web: FakeWeb, crawl_sqlite: OpenCrawl, served: str | None
+) -> None:
+    acme = web.site("acme")
+    acme.page(CARD, json.dumps(agent_card()), headers={} if served is None else {"Content-Type": served})
+    async with crawl_sqlite({"origin": acme.origin, "surfaces": ["a2a"]}) as crawl:
+        await crawl.run()
+        card = (await cards_by_path(crawl))[CARD]
+        named = [problem["code"] for problem in card.problems]
+        assert named == ([] if served is not None and "json" in served else ["artifact.media_type"])
 
 
 async def test_fr_17_a_catalog_is_followed_whatever_type_its_link_declares_and_both_types_are_kept(
