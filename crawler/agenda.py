@@ -11,7 +11,7 @@ from typing import Any
 from crawler.clock import Clock
 from crawler.discover import ROW_MECHANISMS, Target
 from index.documents import ABSENCES, DocumentKind, DocumentState
-from index.records import Lead
+from index.records import Lead, Mechanism
 
 _WATCHED = frozenset({DocumentKind.MANIFEST, DocumentKind.PAGE, DocumentKind.ARTIFACT})
 
@@ -34,6 +34,8 @@ class Agenda:
     _planned: set[str] = field(default_factory=set)
     _looked_at: set[str] = field(default_factory=set)
     _artifacts: int = 0
+    # Artifacts that are planned for no other reason than that entries name them.
+    _named: set[str] = field(default_factory=set)
     _rows: list[list[Target]] = field(default_factory=list)
     _is_unsorted: bool = False
     _has_looked_again: bool = False
@@ -60,18 +62,32 @@ class Agenda:
     def enqueue(self, target: Target) -> bool:
         """Plan to look at a document; false when the origin has as many as we watch."""
         url = target.lead.url
+        if url in self._named and target.kind is DocumentKind.MANIFEST:
+            return self._read_as_catalog(target)
         if url in self._planned:
             return True
         if target.kind is DocumentKind.ARTIFACT:
             if self._artifacts >= self.max_artifacts:
                 return False
             self._artifacts += 1
+            if target.lead.mechanism is Mechanism.ENTRY:
+                self._named.add(url)
         elif len(self._planned) - self._artifacts >= self.max_documents:
             return False
         self._planned.add(url)
         state = self.states.get(url)
         if state is None or self.force or self.is_due(state):
             self._join(target)
+        return True
+
+    def _read_as_catalog(self, target: Target) -> bool:
+        """Read what an entry names as the catalog that something else says it is, be it already looked at as a card."""
+        if len(self._planned) - self._artifacts >= self.max_documents:
+            return False
+        self._artifacts -= 1
+        self._named.remove(target.lead.url)
+        self.take(target.lead.url)
+        self._join(target)
         return True
 
     def _join(self, target: Target) -> None:

@@ -307,7 +307,7 @@ class _Visit:
         if state.mechanism is Mechanism.KEY_SET and lead.mechanism not in PROBED:
             return state  # whatever else somebody takes it for
         if state.mechanism is Mechanism.ENTRY:
-            better = lead.mechanism in ROW_MECHANISMS
+            better = lead.mechanism in ROW_MECHANISMS or target.kind is DocumentKind.MANIFEST
         else:
             better = lead.rank < state.rank or lead.mechanism in PROBED
         if better:

@@ -1,6 +1,6 @@
 """Watched documents, the leads between them, and the append-only log of fetches."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -307,6 +307,7 @@ def _watch_targets(connection: Connection, targets: Sequence[tuple[FollowedLead,
     for chunk in chunks(document_id(item.lead.url) for item, _ in targets):
         again = documents.c.id.in_(chunk) & ~documents.c.watched
         connection.execute(update(documents).where(again).values(watched=True, next_fetch_at=None))
+    _turn_into_catalogs(connection, {document_id(item.lead.url): item.lead for item, _ in targets})
     for chunk in chunks(origin_id(owner) for owner in owners):
         unseen = (
             (documents.c.origin_id == origins.c.id)
@@ -317,6 +318,26 @@ def _watch_targets(connection: Connection, targets: Sequence[tuple[FollowedLead,
         waiting = or_(origins.c.next_visit_at.is_(None), origins.c.next_visit_at > now)
         due = origins.c.id.in_(chunk) & waiting & select(documents.c.id).where(unseen).exists()
         connection.execute(update(origins).where(due).values(active=True, next_visit_at=soonest(now)))
+
+
+def _turn_into_catalogs(connection: Connection, wanted: Mapping[int, Lead]) -> None:
+    """Read as catalogs what was only taken for cards because entries name it."""
+    named = (documents.c.kind == DocumentKind.ARTIFACT) & (documents.c.mechanism == Mechanism.ENTRY)
+    for chunk in chunks(wanted):
+        keys = connection.execute(select(documents.c.id).where(documents.c.id.in_(chunk), named)).scalars().all()
+        rows = [
+            {
+                "id": key,
+                "kind": DocumentKind.MANIFEST,
+                "mechanism": wanted[key].mechanism,
+                "rank": wanted[key].rank,
+                "depth": wanted[key].depth,
+                "ancestors": list(wanted[key].ancestors),
+                "next_fetch_at": None,
+            }
+            for key in keys
+        ]
+        update_rows(connection, documents, rows)
 
 
 def soonest(now: datetime) -> ColumnElement[datetime]:
