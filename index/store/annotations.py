@@ -67,7 +67,7 @@ _card_documents = documents.alias("card_documents")
 
 
 def annotations_of(connection: Connection, identifiers: Sequence[str]) -> dict[str, Annotation]:
-    """Give what is known of listings, in two statements for a page of them."""
+    """Give what is known of listings, in three statements for a page of them."""
     drift = open_counts(connection, identifiers)
     found: dict[str, Annotation] = {}
     for chunk in chunks(identifiers):

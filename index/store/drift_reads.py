@@ -87,16 +87,28 @@ def _conditions(wanted: DriftFilter) -> list[ColumnElement[bool]]:
         (drifts.c.drift_class, wanted.drift_class),
         (drifts.c.publisher, wanted.publisher),
         (drifts.c.code, wanted.code),
-        (drifts.c.identifier, wanted.identifier),
     ):
         if value is not None:
             conditions.append(column == storable(value))
+    if wanted.identifier is not None:
+        name = storable(wanted.identifier)
+        conditions.append(or_(drifts.c.identifier == name, _NAMELESS & drifts.c.live_id.in_(_cards_of(name))))
     if wanted.origin is not None:
         own = select(documents.c.id).where(documents.c.origin_id == origin_id(wanted.origin))
         conditions.append(or_(drifts.c.catalog_document.in_(own), drifts.c.live_document.in_(own)))
     if wanted.since is not None:
         conditions.append(drifts.c.opened_at >= wanted.since)
     return conditions
+
+
+# What a card disagrees about with itself, or with another one that no entry names.
+_NAMELESS = drifts.c.identifier.is_(None)
+
+
+def _cards_of(identifier: str) -> Select[tuple[int]]:
+    """Select the artifact of the listed entry of an identifier."""
+    query = select(entries.c.artifact_id).join(listings, listings.c.entry_id == entries.c.id)
+    return query.where(listings.c.identifier == identifier, entries.c.artifact_id.is_not(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,19 +129,27 @@ def open_counts(connection: Connection, identifiers: Iterable[str]) -> dict[str,
         drifts.c.live_document == listings.c.document_id,
         drifts.c.catalog_document == entries.c.artifact_id,
     )
+    columns = (listings.c.identifier, drifts.c.drift_class, func.count().label("number"))
     found: dict[str, OpenDrift] = {}
-    for chunk in chunks(identifiers):
-        query = (
-            select(drifts.c.identifier, drifts.c.drift_class, func.count().label("number"))
+    for chunk in chunks(map(storable, identifiers)):
+        of_entries = (
+            select(*columns)
             .join(listings, listings.c.identifier == drifts.c.identifier)
             .outerjoin(entries, entries.c.id == listings.c.entry_id)
-            .where(drifts.c.identifier.in_([storable(name) for name in chunk]), drifts.c.closed_at.is_(None), own)
-            .group_by(drifts.c.identifier, drifts.c.drift_class)
+            .where(drifts.c.identifier.in_(chunk), own)
         )
-        for row in connection.execute(query):
-            before = found.get(row.identifier)
-            worst = row.drift_class if before is None else min(row.drift_class, before.worst, key=_gravity)
-            found[row.identifier] = OpenDrift(row.number + (before.count if before else 0), worst)
+        of_cards = (
+            select(*columns)
+            .join(entries, entries.c.artifact_id == drifts.c.live_id)
+            .join(listings, listings.c.entry_id == entries.c.id)
+            .where(listings.c.identifier.in_(chunk), _NAMELESS)
+        )
+        for query in (of_entries, of_cards):
+            grouped = query.where(drifts.c.closed_at.is_(None)).group_by(listings.c.identifier, drifts.c.drift_class)
+            for row in connection.execute(grouped):
+                before = found.get(row.identifier)
+                worst = row.drift_class if before is None else min(row.drift_class, before.worst, key=_gravity)
+                found[row.identifier] = OpenDrift(row.number + (before.count if before else 0), worst)
     return found
 
 

@@ -11,6 +11,7 @@ from aiohttp import web as server
 
 from crawler.surfaces import mcp
 from index.store.documents import origin_id
+from index.store.drift_reads import OpenDrift, drifts_of, open_counts
 from index.store.tables import documents, entries
 from tests.conftest import OpenCrawl
 from tests.fakes.cards import (
@@ -695,6 +696,9 @@ async def test_a_hybrid_card_is_compared_with_itself(web: FakeWeb, open_crawl: O
         (row,) = await all_drifts(crawl)
         assert (row.code, row.identifier, row.catalog_url) == ("drift.hybrid_mismatch", None, acme.url(CARD))
         assert row.catalog_value["url"] == "https://acme.example/old"
+        assert await crawl.database.read(open_counts, [urn()]) == {urn(): OpenDrift(1, "breaking")}
+        (named,) = await crawl.database.read(drifts_of, urn())
+        assert named.id == row.id
         acme.json(CARD, agent_card(**{**hybrid, "url": "https://acme.example/a2a"}))
         await crawl.run()
         assert await open_drifts(crawl) == [], "the older block alone has changed, and that was noticed"
