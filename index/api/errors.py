@@ -125,7 +125,9 @@ class JsonErrorHandler(RequestHandler):
     ) -> web.StreamResponse:
         if request.writer.output_size > 0:
             raise ConnectionError("the answer was already under way")
-        if status >= 500:
+        if isinstance(exc, ConnectionError):
+            _log.warning("api.connection_failed", error=repr(exc)[:200])
+        elif status >= 500:
             _log.error("api.failed", error=str(exc))
         message = _MESSAGES.get(status, "the request is not well-formed HTTP")
         response = error_response(status, message, headers={"Server": SERVER})

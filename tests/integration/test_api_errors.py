@@ -10,6 +10,7 @@ from pathlib import Path
 from structlog.testing import capture_logs
 
 from tests.conftest import OpenCrawl
+from tests.fakes.events import logged
 from tests.fakes.registry import serving
 from tests.fakes.web import FakeWeb, entry
 
@@ -179,6 +180,24 @@ async def test_an_expectation_that_nobody_can_meet_is_refused_in_the_same_shape(
         assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
         writer.close()
         await writer.wait_closed()
+
+
+async def test_a_client_that_leaves_in_the_middle_of_its_request_is_no_fault_of_ours(crawl_sqlite: OpenCrawl) -> None:
+    head = "POST /api/v1/search HTTP/1.1\r\nHost: r.example\r\nContent-Type: application/json\r\n"
+    begun = f"{head}Content-Length: 99\r\n\r\n{{"
+    async with serving(crawl_sqlite) as registry:
+        with logged() as events:
+            host, _, port = registry.address.rpartition(":")
+            _, writer = await asyncio.open_connection(host, int(port))
+            writer.write(begun.encode())
+            await writer.drain()
+            # Its answer tells that the beginning of the other one has arrived as well.
+            assert (await registry.get("/healthz")).status == 200
+            writer.close()
+            await writer.wait_closed()
+            event = await events.wait("api.connection_failed")
+        assert event["level"] == "warning"
+        assert events.named("api.failed") == []
 
 
 async def test_a_connection_serves_on_after_a_refused_request(crawl_sqlite: OpenCrawl) -> None:
