@@ -22,7 +22,7 @@ from index.urls import host_of
 MOST_KEY_SETS = 16
 _KEY_SETS_KEPT = 64
 _MAX_DEPTH = 16
-_IN_THREAD_FROM = 65_536
+_IN_THREAD_FROM = 8_192
 _FEW = 2
 
 

@@ -16,6 +16,7 @@ from index.store.database import Database
 from index.store.tables import metadata
 from tests.fakes.harness import ALL_SURFACES, crawling, settings_for
 from tests.fakes.shell import ARDVARK, command
+from tests.fakes.signing import key_set, private_key, public_key, signed
 from tests.fakes.web import FakeWeb, Site, entry
 
 pytestmark = pytest.mark.system
@@ -399,6 +400,25 @@ async def test_show_tells_of_the_card_the_drift_and_the_endorsement(acme: Acme) 
     assert await acme.run("show", PLANNER) == 0
     for words in ("The planner tool of acme.example", "match by acme.example", "a2a.card", "version_mismatch", "fresh"):
         assert words in acme.out
+
+
+async def test_show_says_what_became_of_each_signature(acme: Acme) -> None:
+    keys = "/keys/jwks.json"
+    card = signed(CARD, jku=acme.site.url(keys))
+    acme.publish(card)
+    acme.site.json(keys, key_set(public_key(private_key())))
+    await acme.crawl()
+    (verdict,) = (await acme.json("show", PLANNER))["artifact"]["signatures"]
+    assert (verdict["outcome"], verdict["profile"]) == ("valid", "spec")
+    assert await acme.run("show", PLANNER) == 0
+    assert "valid (spec), kid key-1, keys jku, on acme.example" in acme.out
+    acme.publish({**card, "description": "Plans traps"})
+    await acme.crawl()
+    assert await acme.run("show", PLANNER) == 0
+    assert "invalid (no_form_matches), kid key-1, keys jku, on acme.example" in acme.out
+    assert "signature.invalid" in acme.out
+    events = (await acme.json("changes"))["items"]
+    assert "signature valid -> invalid" in [event["reason"] for event in events if event["class"] == "security"]
 
 
 async def test_show_judges_no_brand_that_is_not_on_the_allowlist(acme: Acme) -> None:
