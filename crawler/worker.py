@@ -29,6 +29,7 @@ from crawler.visit import Visitor, VisitReport
 from index import metrics
 from index.records import ArtifactDecision
 from index.store.artifacts import decided_artifacts
+from index.store.bounds import keep_bounds, raised_bounds
 from index.store.database import Database
 from index.store.documents import decided_leads, read_again
 from index.store.frontier import (
@@ -128,7 +129,7 @@ class Crew:
             await self.remove_origins(gone)
         elif gone and withdraw:
             _log.warning("origins.none_in_settings", kept=len(gone))
-        await self._reconsider_leads()
+        await self._take_up_bounds()
         if self._budget is not None:
             self._visitor.use_price(await self._budget.recall())
 
@@ -166,13 +167,21 @@ class Crew:
                 self.scope = before  # so that the next time does it
                 raise
 
-    async def _reconsider_leads(self) -> None:
+    async def _take_up_bounds(self) -> None:
+        """Decide anew by the settings, also about what was too much before they allowed more."""
+        crawl = self._settings.crawl
+        bounds = {"max_documents": crawl.max_documents, "max_artifacts": crawl.max_artifacts}
+        raised = await self._database.read(raised_bounds, bounds)
+        await self._reconsider_leads(more_is_allowed=bool(raised))
+        await self._database.write(keep_bounds, bounds)
+
+    async def _reconsider_leads(self, *, more_is_allowed: bool = False) -> None:
         """Have documents read again that hold leads about which the allowlist now decides otherwise."""
         changed = set()
         decided = await self._database.read(decided_leads) + await self._database.read(decided_artifacts)
         for row in decided:
             admitted = isinstance(self.scope.admit(row.url, source=row.origin), Admitted)
-            if admitted and row.decision == "too_many_documents":
+            if admitted and row.decision == "too_many_documents" and not more_is_allowed:
                 continue
             if admitted != (row.decision in ("followed", ArtifactDecision.WATCHED)):
                 changed.add(row.document_id)

@@ -169,6 +169,13 @@ async def test_so_many_artifacts_of_an_origin_are_watched_and_the_others_are_nam
             assert decisions == ["watched"] * 2 + ["too_many_documents"] * 4, "the origin's own place is one of them"
             assert len(await cards_by_path(crawl)) == 2
             assert len(await crawl.identifiers()) == 6
+    async with open_crawl(origin(acme, surfaces=["ard", "a2a"]), crawl={"max_artifacts": 5}) as crawl:
+        await crawl.run()
+        decisions = [(await decision_of(crawl, f"a{number}"))[0] for number in range(6)]
+        assert decisions == ["watched"] * 4 + ["too_many_documents"] * 2, "a higher bound decides anew"
+        assert len(await cards_by_path(crawl)) == 4
+    async with open_crawl(origin(acme, surfaces=["ard", "a2a"]), crawl={"max_artifacts": 5}) as crawl:
+        assert await visit_due(crawl) == 0, "the same bound decides nothing anew"
 
 
 # --- how they are asked for -------------------------------------------------------------------------------------------
