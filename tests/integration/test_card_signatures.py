@@ -300,14 +300,17 @@ async def test_a_key_set_that_must_not_be_stored_is_asked_for_when_a_card_needs_
 
 
 async def test_where_requests_are_hours_apart_the_key_set_waits_for_its_turn(
-    acme: Site, open_crawl: OpenCrawl, clock: FakeClock
+    web: FakeWeb, acme: Site, open_crawl: OpenCrawl, clock: FakeClock
 ) -> None:
     publish(acme)
     acme.robots("User-agent: *\nCrawl-delay: 3600\n")
     async with opened(open_crawl, acme) as crawl:
         began = clock.now()
         for _ in range(40):
+            web.clear_log()
             await visit_due(crawl)
+            looks = [seen for seen in acme.requests() if seen.path != "/robots.txt"]
+            assert len(looks) <= 1, "no visit waits for an hour"
             clock.advance(hours=1)
             found = (await cards_by_path(crawl)).get(CARD)
             if found is not None and found.signatures[0]["outcome"] == "valid":
