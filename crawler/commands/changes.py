@@ -28,12 +28,16 @@ def changes(
     settings = settings_of(context)
     if last is not None and after is not None:
         raise OperatorError("--last and --after exclude each other")
-    events = run_async(_changes(settings, after, limit, last, identifier))
+    events = run_async(_changes(settings, after, limit + 1, last, identifier))
+    is_more = last is None and len(events) > limit
+    events = events[:limit] if is_more else events
     if as_json:
         following = events[-1].cursor if events else after or 0
         print_json({"items": [change_json(event) for event in events], "next": following})
         return
     click.echo(changes_table([change_json(event) for event in events]) if events else "no changes")
+    if is_more:
+        click.echo(f"and more, with --after {events[-1].cursor}")
 
 
 async def _changes(

@@ -14,7 +14,7 @@ from crawler.commands.session import opened_database, run_async, settings_of
 from index.diff import ChangeClass
 from index.drift_codes import CODES
 from index.store.database import Database
-from index.store.drift_reads import DriftFilter, StoredRow, drifts_of, list_drifts
+from index.store.drift_reads import DriftFilter, StoredRow, count_drifts, drifts_of, list_drifts
 from index.store.inspect import listing_row, origin_row
 from index.trust import Relation, relation
 from index.urls import host_of
@@ -66,12 +66,13 @@ def drift(
         origin=origin.rstrip("/").lower() if origin else None,
         since=None if since is None else read_time(since, now),
     )
-    rows, is_open = run_async(_drift(settings, wanted, limit))
+    rows, is_open, number = run_async(_drift(settings, wanted, limit))
     items = [drift_json(row, now) for row in rows]
     if as_json:
         print_json({"items": items})
     else:
-        click.echo(drift_table(items) if items else "no drift")
+        more = number - len(items)
+        click.echo(drift_table(items) + (f"\nand {more} more" if more > 0 else "") if items else "no drift")
     if is_open:
         context.exit(_FOUND)
 
@@ -100,14 +101,15 @@ def read_time(text: str, now: datetime) -> datetime:
         ) from None
 
 
-async def _drift(settings: Settings, wanted: DriftFilter, limit: int) -> tuple[Sequence[StoredRow], bool]:
-    """Give what matches, and whether any of it is open, be it past the limit."""
+async def _drift(settings: Settings, wanted: DriftFilter, limit: int) -> tuple[Sequence[StoredRow], bool, int]:
+    """Give what matches up to the limit, whether any of it is open, and how many there are, both past the limit."""
     async with opened_database(settings) as database:
         await _check(database, wanted)
         rows = await database.read(list_drifts, wanted, limit)
+        number = len(rows) if len(rows) < limit else await database.read(count_drifts, wanted)
         if wanted.state == "all":
-            return rows, any(row.closed_at is None for row in rows) or await _any_open(database, wanted)
-        return rows, wanted.state == "open" and bool(rows)
+            return rows, any(row.closed_at is None for row in rows) or await _any_open(database, wanted), number
+        return rows, wanted.state == "open" and bool(rows), number
 
 
 async def _any_open(database: Database, wanted: DriftFilter) -> bool:

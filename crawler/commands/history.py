@@ -23,15 +23,19 @@ _COLOUR_OF_CLASS = {"breaking": "red", "security": "red", "behavioural": "yellow
 def history(context: click.Context, identifier: str, limit: int, as_json: bool) -> None:
     """Show the states that an entry and its card had, newest first, and what each following one changed."""
     settings = settings_of(context)
-    found = run_async(_history(settings, identifier, limit))
+    found = run_async(_history(settings, identifier, limit + 1))
     if found is None:
         click.echo(f"ardvark: no listing {clean(identifier, 200)}", err=True)
         context.exit(_NOT_FOUND)
     shown = history_json(found)
+    is_more = len(shown["items"]) > limit
+    shown["items"] = shown["items"][:limit]
     if as_json:
         print_json(shown)
-    else:
-        click.echo("\n".join(_lines(shown)))
+        return
+    click.echo("\n".join(_lines(shown)))
+    if is_more:
+        click.echo("\nand more, with a larger --limit")
 
 
 async def _history(settings: Settings, identifier: str, limit: int) -> History | None:

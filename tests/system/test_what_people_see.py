@@ -1,9 +1,11 @@
 """What commands tell people: nothing left out that matters, nothing that misleads, and no traceback for a slip."""
 
+import json
+
 import pytest
 
 from crawler.clock import SystemClock
-from tests.fakes.cards import CARD, agent_card, agent_entry
+from tests.fakes.cards import CARD, agent_card, agent_entry, urn
 from tests.fakes.harness import ALL_SURFACES, crawling, settings_for
 from tests.fakes.shell import command
 from tests.fakes.web import FakeWeb, entry
@@ -39,6 +41,26 @@ async def test_drift_says_whose_catalog_it_is_where_that_is_not_the_publishers(w
     assert status == 1
     assert headings.endswith("  catalog of")
     assert row.endswith("  other.example")
+
+
+async def test_a_list_that_is_cut_off_says_so(web: FakeWeb, prepared_url: str) -> None:
+    acme = web.site("acme")
+    acme.json(CARD, agent_card())
+    async with crawling(settings_for(acme, surfaces=ALL_SURFACES, url=prepared_url), SystemClock()) as crawl:
+        for version in ("0.1.0", "0.2.0", "0.3.0"):
+            acme.manifest(agent_entry(version=version), agent_entry("other", version=version))
+            await crawl.run()
+    for arguments, end in (
+        (("drift",), "and 1 more"),
+        (("changes",), "and more, with --after 1"),
+        (("history", urn()), "and more, with a larger --limit"),
+    ):
+        _, cut = await command(prepared_url, *arguments, "--limit", "1")
+        assert cut.splitlines()[-1] == end, arguments
+        _, whole = await command(prepared_url, *arguments, "--limit", "50")
+        assert "more" not in whole.splitlines()[-1], arguments
+        _, exact = await command(prepared_url, *arguments, "--limit", "1", "--json")
+        assert len(json.loads(exact.partition("ardvark:")[0])["items"]) == 1, arguments
 
 
 async def test_a_crawl_counts_the_cards_that_it_read_and_those_that_changed(web: FakeWeb, prepared_url: str) -> None:
