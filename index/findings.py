@@ -101,6 +101,8 @@ _HOST_AND_PORT = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9._-]{1,253}):[0-9]{1,
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _INNER_SUFFIXES = (".local", ".internal", ".localhost", ".lan", ".home", ".corp", ".svc", ".intranet", ".home.arpa")
 _ADDRESS_NAMES = frozenset({"url", "endpoint", "jku", "streamable_http", "sse", "websocket", "trust_anchor", "href"})
+# Longer than any of these names; only the end of a longer one is looked at, and remembered.
+_LONGEST_ENDING = 64
 _PLAIN_SCHEMES = frozenset({"http", "ws"})
 # What stands after others, such as ipfs, is no host.
 _CALLED_SCHEMES = frozenset({"", "http", "https", "ws", "wss", "grpc", "grpcs"})
@@ -129,7 +131,7 @@ def find(value: Any, *, https_host: str | None = None, quiet: bool = False) -> t
     for name, place, text in _texts(value):
         if len(found) >= _MOST_FINDINGS:
             break
-        if _holds_addresses(name):
+        if _holds_addresses(name[-_LONGEST_ENDING:]):
             found.extend(_address_findings(text, place, (https_host or "").strip("[]")))
         if quiet:
             continue

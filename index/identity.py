@@ -81,13 +81,18 @@ _PLAIN_VALUE = rf"{_TOKEN}(?:[:/]{_TOKEN})*"
 _PARAMETER = re.compile(rf';\s*(?:({_TOKEN})\s*=\s*({_PLAIN_VALUE}|"(?:[^"\\]|\\.)*"))?\s*')
 
 
-@lru_cache(maxsize=4096)
 def media_type(text: str) -> str | None:
     """Bring a media type to its canonical spelling; None when it is not one (RFC 9110 8.3.1).
 
     Names lower-case, parameters sorted, `charset` dropped, older names of ARD's types replaced by the current ones.
     """
-    match = _TYPE.match(text) if len(text) <= _LONGEST_TYPE else None
+    return _media_type(text) if len(text) <= _LONGEST_TYPE else None
+
+
+# What is remembered is short: a stranger's text that fills a document would be kept four thousand times.
+@lru_cache(maxsize=4096)
+def _media_type(text: str) -> str | None:
+    match = _TYPE.match(text)
     if match is None:
         return None
     position, parameters = match.end(), {}
@@ -131,14 +136,18 @@ def is_json_type(content_type: str | None) -> bool:
     return name in {"application/json", "text/json", "application/ld+json"} or name.endswith("+json")
 
 
+_LONGEST_KNOWN = 100
 _SEMVER = re.compile(r"v?(\d{1,18})(?:\.(\d{1,18}))?(?:\.(\d{1,18}))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
 
-@lru_cache(maxsize=4096)
 def version_key(version: str | None) -> tuple[Any, ...]:
     """Order versions: none, then free text by its characters, then Semantic Versioning (section 11)."""
     if version is None:
         return (0,)
+    return _known_version_key(version) if len(version) <= _LONGEST_KNOWN else _version_key(version)
+
+
+def _version_key(version: str) -> tuple[Any, ...]:
     match = _SEMVER.fullmatch(version.strip())
     if match is None:
         return (1, version)
@@ -149,3 +158,6 @@ def version_key(version: str | None) -> tuple[Any, ...]:
         (0, int(part), "") if part.isdigit() and len(part) < 19 else (1, 0, part) for part in match[4].split(".")
     )
     return (2, numbers, (0, parts))
+
+
+_known_version_key = lru_cache(maxsize=4096)(_version_key)

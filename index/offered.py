@@ -23,6 +23,9 @@ _MOST = 2000
 # Each is compared with each stated one.
 _MOST_ADDRESSES = 200
 _MOST_TEMPLATES = 50
+# What is longer is no URL of ours, and nothing to remember.
+_LONGEST_URL = 2048
+_LONGEST_HOST = 253
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +287,13 @@ def absolute(reference: str, base: Any) -> str | None:
         return None
 
 
-@lru_cache(maxsize=4096)
 def canonical(url: str) -> str:
     """Write an address in the form that equal ones share; what is no URL stays as it is."""
+    return _canonical(url) if len(url) <= _LONGEST_URL else url.strip()
+
+
+@lru_cache(maxsize=4096)
+def _canonical(url: str) -> str:
     try:
         return canonical_url(url)
     except BadUrl:  # the host and port of gRPC
@@ -298,7 +305,8 @@ def host_named(url: Any) -> str:
     if not isinstance(url, str) or "{" in url:
         return ""
     address = canonical(url)
-    return host_of(address) if "://" in address else address.partition(":")[0].lower()
+    host = host_of(address) if "://" in address else address.partition(":")[0].lower()
+    return host if len(host) <= _LONGEST_HOST else ""
 
 
 def are_related(publisher: str, host: str) -> bool:
