@@ -7,6 +7,7 @@ control request that tells a catch-all host.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from crawler.clock import Clock
 from crawler.discover import RELATIONS, leads_from_page
@@ -215,7 +216,9 @@ class Judge:
         if observation.outcome is not Outcome.FETCHED:
             return self.missed(state, observation, watch)
         page = await self._parse_page(observation)
-        seen = digest(canonical([page.base_url, [[link.url, link.relations] for link in page.links], page.scripts]))
+        offered: list[Any] = [page.base_url, [[link.url, link.relations] for link in page.links], page.scripts]
+        # The same of a page that is whole is news: what it lacks has been taken out.
+        seen = digest(canonical([*offered, "cut"] if page.is_cut or observation.truncated else offered))
         # What counts of a page is what it offers to discovery; a nonce elsewhere in it is no change.
         unchanged = state.content_digest == seen and state.applied_digest is not None and not state.held
         name = state.digest if unchanged and state.digest else digest(observation.body)
@@ -247,7 +250,8 @@ class Judge:
         return replace(
             reading,
             leads=tuple(leads_from_page(page, self.rules.bounds.links)),
-            complete=reading.complete and not observation.truncated,
+            complete=reading.complete and not observation.truncated and not page.is_cut,
+            all_leads=len(page.links) <= self.rules.bounds.links,
         )
 
     async def _parse_page(self, observation: Observation) -> Page:

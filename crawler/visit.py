@@ -414,7 +414,7 @@ class _Visit:
             leads.extend(visit.reading.leads)
         elif not leads:
             return visit
-        complete = visit.reading is not None and visit.reading.complete
+        complete = visit.reading is not None and visit.reading.complete and visit.reading.all_leads
         return replace(visit, leads=self._take_leads(leads), leads_complete=complete)
 
     def _take_leads(self, leads: Iterable[Lead]) -> tuple[FollowedLead, ...]:

@@ -201,6 +201,8 @@ class Reading:
     leads: tuple[Lead, ...] = ()
     problems: tuple[Problem, ...] = ()
     complete: bool = True
+    # False when the document points to more than is followed, so that what is missing may only have been left out.
+    all_leads: bool = True
     # The same for every formatting of the same content.
     content_digest: str | None = None
     facts: Mapping[str, Any] = field(default_factory=dict)

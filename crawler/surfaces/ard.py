@@ -53,6 +53,7 @@ class _Catalog:
     entries: list[Entry] = field(default_factory=list)
     leads: list[Lead] = field(default_factory=list)
     leads_left_out: int = 0
+    is_cut: bool = False
     problems: list[Problem] = field(default_factory=list)
     complete: bool = True
 
@@ -96,6 +97,7 @@ def read_parsed(parsed: ParsedJson, source: Source, bounds: Bounds) -> Reading:
         leads=tuple(catalog.leads),
         problems=tuple(catalog.problems),
         complete=catalog.complete and kind != "unknown",
+        all_leads=not catalog.leads_left_out and not catalog.is_cut,
     )
 
 
@@ -265,6 +267,7 @@ def _read_collections(catalog: _Catalog, collections: Any) -> None:
     )
     if catalog.source.depth >= catalog.bounds.nesting_depth:
         return
+    catalog.is_cut = len(collections) > catalog.bounds.links
     for number, item in enumerate(collections[: catalog.bounds.links]):
         reference = item.get("url") if isinstance(item, Mapping) else item
         pointer = f"/collections/{number}"

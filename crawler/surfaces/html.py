@@ -51,6 +51,8 @@ class Page:
     base_url: str
     links: tuple[HtmlLink, ...]
     scripts: tuple[str, ...]
+    # Whether there is more than is read: more scripts, longer ones, or what stands behind something without an end.
+    is_cut: bool = False
 
 
 def read_page(body: bytes, url: str, content_type: str | None, relations: frozenset[str]) -> Page:
@@ -63,10 +65,10 @@ def read_page(body: bytes, url: str, content_type: str | None, relations: frozen
     head = text[: scan.head_end]
     has_links = any(relation in head.lower() for relation in relations)
     if not has_links and not scan.scripts:
-        return Page(url, (), ())
+        return Page(url, (), (), scan.is_cut)
     base_url = _base_url(scan.bases, url)
     links = tuple(_links(LexborHTMLParser(head), base_url, relations)) if has_links else ()
-    return Page(base_url, links, tuple(scan.scripts))
+    return Page(base_url, links, tuple(scan.scripts), scan.is_cut)
 
 
 def decode(body: bytes, content_type: str | None) -> str:
@@ -94,6 +96,19 @@ class _Scan:
     head_end: int = 0
     bases: list[str] = field(default_factory=list)
     scripts: list[str] = field(default_factory=list)
+    is_cut: bool = False
+
+    def take_script(self, text: str) -> None:
+        """Keep the text of a script, as far as there is room."""
+        if self.is_full:
+            self.is_cut = True
+            return
+        self.scripts.append(text[:_MAX_SCRIPT])
+        self.is_cut = self.is_cut or len(text) > _MAX_SCRIPT
+
+    @property
+    def is_full(self) -> bool:
+        return len(self.scripts) >= _MAX_SCRIPTS
 
 
 def _scan(text: str) -> _Scan:
@@ -105,6 +120,7 @@ def _scan(text: str) -> _Scan:
         if match[1]:
             closed = text.find("-->", match.end())
             if closed < 0:
+                found.is_cut = True
                 break
             position = closed + 3
             continue
@@ -121,14 +137,11 @@ def _scan(text: str) -> _Scan:
         if name in _TEXT_ELEMENTS and not closing:
             close = _END_TAGS[name].search(text, end)
             if close is None:
+                found.is_cut = True
                 break
-            if (
-                name == "script"
-                and not templates
-                and len(found.scripts) < _MAX_SCRIPTS
-                and _is_json_ld(text[start:end])
-            ):
-                found.scripts.append(text[end : close.start()][:_MAX_SCRIPT])
+            is_wanted = name == "script" and not templates and not (found.is_full and found.is_cut)
+            if is_wanted and _is_json_ld(text[start:end]):
+                found.take_script(text[end : close.start()])
             end = close.start()
         position = end
     found.head_end = min(len(text), _HEAD_BYTES) if head_end is None else head_end

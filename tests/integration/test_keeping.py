@@ -241,6 +241,55 @@ async def test_a_page_that_is_cut_off_or_has_a_damaged_script_removes_nothing(
 # --- FR-69, FR-70, FR-72: outages and complete readings ---------------------------------------------------------------
 
 
+SCRIPT = '<script type="application/ld+json">{}</script>'
+OTHERS = {
+    "more scripts than are read": SCRIPT.format("{}") * 60 + SCRIPT.format(json.dumps(entry("echo"))),
+    "a longer script than is read": SCRIPT.format(json.dumps([{"x": "y" * 300_000}, entry("echo")])),
+    "a script without an end": "<script>" + SCRIPT.format(json.dumps(entry("echo"))).removesuffix("</script>"),
+    "a comment without an end": "<!--" + SCRIPT.format(json.dumps(entry("echo"))),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+async def test_a_page_with_more_than_is_read_removes_nothing(
+    web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, name: str
+) -> None:
+    acme = web.site("acme")
+    acme.html("/", SCRIPT.format(json.dumps(entry("echo"))))
+    async with crawl_sqlite(acme) as crawl:
+        await crawl.run()
+        assert await crawl.identifiers() == [urn("echo")]
+        acme.html("/", OTHERS[name])
+        clock.advance(days=2)
+        await crawl.run()
+        assert await crawl.identifiers() == [urn("echo")]
+        acme.html("/", "<p>nothing any more</p>")
+        clock.advance(days=2)
+        await crawl.run()
+        assert await crawl.identifiers() == []
+
+
+async def test_a_manifest_with_more_catalogs_than_are_followed_withdraws_none(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    acme = web.site("acme")
+    for number in range(3):
+        acme.manifest(entry(f"tool-{number}"), path=f"/{number}.json")
+    acme.manifest(nested("/0.json", "n0"), nested("/1.json", "n1"))
+    async with open_crawl(acme, limits={"links": 2}) as crawl:
+        await crawl.run()
+        acme.manifest(nested("/2.json", "n2"), nested("/0.json", "n0"), nested("/1.json", "n1"))
+        for _ in range(3):
+            clock.advance(days=1)
+            await crawl.run()
+        assert await crawl.identifiers() == [urn(f"tool-{number}") for number in range(3)]
+        acme.manifest(nested("/2.json", "n2"))
+        for _ in range(3):
+            clock.advance(days=1)
+            await crawl.run()
+        assert await crawl.identifiers() == [urn("tool-2")]
+
+
 async def test_fr_69_a_short_outage_leaves_good_entries_searchable(
     web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
 ) -> None:
