@@ -4,7 +4,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, func, select
 
 from index.disagreement import gravest
 from index.documents import DocumentKind
@@ -21,7 +21,11 @@ from index.text import fold_name
 _READ = ("fetched", "not_modified")
 # The places where an origin keeps its own cards, the current name first.
 _OWN_PLACES = (Mechanism.AGENT_CARD, Mechanism.SERVER_CARD, Mechanism.LEGACY_CARD)
+# The two paths of a manifest, the current one first.
+_PATHS = (Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH)
 _MOST_CARDS = 200
+# So many cards are held at a time, and those of one origin in any case.
+_PORTION = 500
 _MOST_OF_MANIFESTS = 1000
 # So much text of cards is compared for one origin at a time: everybody else who writes waits meanwhile.
 _MOST_COMPARED = 10_000_000
@@ -30,10 +34,21 @@ _MOST_COMPARED = 10_000_000
 def judge_pairs(connection: Connection, manifests: Collection[int], cards: Iterable[int]) -> list[Verdict]:
     """Compare manifests that were read anew with their twins, and cards with the other cards of their origins."""
     origins = _origins_of(connection, manifests)
-    verdicts = [verdict for origin in origins for verdict in _manifests_of(connection, origin, manifests)]
-    lives = load_lives(connection, cards)
-    for origin in {live.origin_id for live in lives.values()}:
-        verdicts += _cards_of(connection, origin, {key for key, live in lives.items() if live.origin_id == origin})
+    verdicts = [
+        verdict for rows in _twins(connection, origins) for verdict in _manifests_of(connection, rows, manifests)
+    ]
+    changed = load_lives(connection, cards)
+    by_origin: dict[int, set[int]] = {}
+    for key, live in changed.items():
+        by_origin.setdefault(live.origin_id, set()).add(key)
+    wanted = _to_compare(connection, by_origin, changed)
+    for some in _portions(wanted):
+        keys = {key for origin in some for key in wanted[origin]}
+        lives = changed | load_lives(connection, keys - changed.keys())
+        identifiers = _identifiers(connection, keys)
+        for origin in some:
+            mine = {key: lives[key] for key in wanted[origin] if key in lives}
+            verdicts += _cards_of(mine, by_origin[origin], identifiers)
     return verdicts
 
 
@@ -47,16 +62,23 @@ def _origins_of(connection: Connection, keys: Iterable[int]) -> set[int]:
 # --- manifests --------------------------------------------------------------------------------------------------------
 
 
-def _manifests_of(connection: Connection, origin: int, read: Collection[int]) -> list[Verdict]:
+def _twins(connection: Connection, origins: Iterable[int]) -> Iterator[dict[str, Row[Any]]]:
+    """Give the manifests at the two paths of each origin, by mechanism."""
+    for chunk in chunks(origins):
+        query: Select[Any] = select(documents).where(
+            documents.c.origin_id.in_(chunk),
+            documents.c.kind == DocumentKind.MANIFEST,
+            documents.c.mechanism.in_(_PATHS),
+        )
+        found: dict[int, dict[str, Row[Any]]] = {}
+        for row in connection.execute(query):
+            found.setdefault(row.origin_id, {})[row.mechanism] = row
+        yield from found.values()
+
+
+def _manifests_of(connection: Connection, rows: Mapping[str, Row[Any]], read: Collection[int]) -> list[Verdict]:
     """Compare the predecessor's path, the copy, with the current one; nothing is told while one cannot be seen."""
-    wanted = (Mechanism.WELL_KNOWN, Mechanism.PREDECESSOR_PATH)
-    query: Select[Any] = select(documents).where(
-        documents.c.origin_id == origin,
-        documents.c.kind == DocumentKind.MANIFEST,
-        documents.c.mechanism.in_(wanted),
-    )
-    rows = {row.mechanism: row for row in connection.execute(query)}
-    current, older = (rows.get(mechanism) for mechanism in wanted)
+    current, older = (rows.get(mechanism) for mechanism in _PATHS)
     if current is None or older is None:
         return []
     unseen = [row for row in (current, older) if not _is_seen(row)]
@@ -127,23 +149,45 @@ def _document(row: Row[Any]) -> Live:
 # --- cards ------------------------------------------------------------------------------------------------------------
 
 
-def _cards_of(connection: Connection, origin: int, changed: set[int]) -> list[Verdict]:
+def _to_compare(
+    connection: Connection, changed: Mapping[int, Collection[int]], lives: Mapping[int, Live]
+) -> dict[int, set[int]]:
+    """Give for each origin the cards that changed and those that they are compared with.
+
+    Each card is compared with those in the origin's own places, so when one of these has changed, all of them are.
+    """
+    own = _card_keys(connection, changed, _OWN_PLACES)
+    all_over = [origin for origin, keys in changed.items() if any(lives[key].mechanism in _OWN_PLACES for key in keys)]
+    every = _card_keys(connection, all_over)
+    return {origin: {*keys, *own.get(origin, ()), *every.get(origin, ())} for origin, keys in changed.items()}
+
+
+def _portions(wanted: Mapping[int, Collection[int]]) -> Iterator[list[int]]:
+    portion: list[int] = []
+    size = 0
+    for origin, keys in wanted.items():
+        if portion and size + len(keys) > _PORTION:
+            yield portion
+            portion, size = [], 0
+        portion.append(origin)
+        size += len(keys)
+    if portion:
+        yield portion
+
+
+def _cards_of(lives: Mapping[int, Live], changed: set[int], identifiers: Mapping[int, str]) -> list[Verdict]:
     """Compare the cards of an origin with those in its own places, as far as one of the two is new.
 
     Two that are of one agent no longer contradict each other no longer; nothing is told while one is not there.
     """
-    lives = load_lives(connection, [*_card_keys(connection, origin, _OWN_PLACES), *changed])
-    if any(lives[key].mechanism in _OWN_PLACES for key in changed & lives.keys()):
-        lives |= load_lives(connection, _card_keys(connection, origin) - lives.keys())
     own = sorted(
         (live for live in lives.values() if live.mechanism in _OWN_PLACES),
         key=lambda live: _OWN_PLACES.index(Mechanism(live.mechanism)),
     )
-    identifiers = _identifiers(connection, lives)
     verdicts = []
     compared = 0
     for live, other in _pairs(own, sorted(lives.values(), key=lambda live: (live.inline, live.key))):
-        if not changed & {live.key, other.key} or not (live.is_there and other.is_there):
+        if not (live.key in changed or other.key in changed) or not (live.is_there and other.is_there):
             continue
         if _is_same_agent(live, other):
             compared += live.size + other.size
@@ -160,16 +204,23 @@ def _pairs(own: Sequence[Live], lives: Sequence[Live]) -> Iterator[tuple[Live, L
         yield from ((live, other) for other in lives if other.key not in before)
 
 
-def _card_keys(connection: Connection, origin: int, places: Sequence[Mechanism] = ()) -> set[int]:
-    query = (
-        select(artifacts.c.id)
-        .join(documents, documents.c.id == artifacts.c.document_id)
-        .where(documents.c.origin_id == origin, documents.c.watched)
-        .order_by(artifacts.c.id)
-        .limit(_MOST_CARDS)
-    )
-    own = documents.c.mechanism.in_(places) & ~artifacts.c.inline
-    return set(connection.execute(query.where(own) if places else query).scalars())
+def _card_keys(connection: Connection, origins: Iterable[int], places: Sequence[Mechanism] = ()) -> dict[int, set[int]]:
+    """Give the cards of origins, or those in some places of theirs, up to a number for each."""
+    found: dict[int, set[int]] = {}
+    for chunk in chunks(origins):
+        rank = func.row_number().over(partition_by=documents.c.origin_id, order_by=artifacts.c.id)
+        query = (
+            select(artifacts.c.id, documents.c.origin_id, rank.label("place"))
+            .join(documents, documents.c.id == artifacts.c.document_id)
+            .where(documents.c.origin_id.in_(chunk), documents.c.watched)
+        )
+        if places:
+            query = query.where(documents.c.mechanism.in_(places), ~artifacts.c.inline)
+        ranked = query.subquery()
+        rows = select(ranked.c.id, ranked.c.origin_id).where(ranked.c.place <= _MOST_CARDS)
+        for row in connection.execute(rows):
+            found.setdefault(row.origin_id, set()).add(row.id)
+    return found
 
 
 def _identifiers(connection: Connection, keys: Iterable[int]) -> dict[int, str]:
