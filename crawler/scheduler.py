@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
+from apscheduler.executors.asyncio import AsyncIOExecutor
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
@@ -34,12 +35,22 @@ class _Every(BaseTrigger):  # type: ignore[misc]  # the package has no types
         return now + self._every
 
 
+class _Ringer(AsyncIOExecutor):  # type: ignore[misc]  # the package has no types
+    """Runs what bells ring for; what the end of the process cut off before its first step is no fault to be logged."""
+
+    def _run_job_error(self, job_id: str, exc: BaseException, traceback: Any = None) -> None:
+        if isinstance(exc, asyncio.CancelledError):
+            self._run_job_success(job_id, ())
+        else:
+            super()._run_job_error(job_id, exc, traceback)
+
+
 class Bells:
     """Periodic work of one process. Use as a context manager."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._scheduler = AsyncIOScheduler(timezone="UTC")
+        self._scheduler = AsyncIOScheduler(timezone="UTC", executors={"default": _Ringer()})
         self._leap: Bell | None = None
         self._offset = 0.0
         self._timer: asyncio.TimerHandle | None = None
