@@ -12,9 +12,10 @@ run: $(VENV)/.run
 test: $(VENV)/.dev lint
 	$(BIN)/pytest -n auto --dist loadgroup
 
-# The long form of what `make test` tries in short: crashes, faults, and a hundred thousand visits.
+# The long form of what `make test` tries in short: crashes, faults, sharing, ranking, and a hundred thousand visits.
 exam: $(VENV)/.dev
-	$(BIN)/pytest -n 0 --exam --exam-write tests/system/test_crash.py tests/system/test_faults.py
+	$(BIN)/pytest -n 0 --exam --exam-write tests/system/test_crash.py tests/system/test_faults.py \
+	  tests/system/test_scale_out.py tests/integration/test_ranking_engines.py
 	$(BIN)/python -m tests.bench steady
 
 lint: $(VENV)/.dev

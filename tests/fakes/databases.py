@@ -1,6 +1,9 @@
 """A PostgreSQL database that tests use one after the other: emptying one takes a moment, making one a second."""
 
 import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
@@ -17,6 +20,21 @@ async def prepare(url: str) -> None:
     """Put the schema in place."""
     async with Database(url) as database:
         await database.prepare()
+
+
+@asynccontextmanager
+async def fresh_database() -> AsyncIterator[str]:
+    """Give the address of an empty database without tables, and drop it in the end."""
+    name = f"ardvark_test_{uuid.uuid4().hex[:12]}"
+    server = await asyncpg.connect(f"{_SERVER}/postgres")
+    try:
+        await server.execute(f"CREATE DATABASE {name}")
+        try:
+            yield f"{POSTGRES}/{name}"
+        finally:
+            await server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    finally:
+        await server.close()
 
 
 class ReusedDatabase:
