@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from crawler.surfaces.ard import read_in_page, read_manifest, withhold_private
+from crawler.surfaces.ard import read_in_page, read_manifest, served_as, withhold_private
 from crawler.surfaces.base import Bounds, Source
 from index.records import Reading
 from index.trust import Alignment
@@ -55,10 +55,11 @@ class Case:
     kind: str = "manifest"
     complete: bool = True
     private: bool = False
+    content_type: str = "application/json"
 
     def read(self) -> Reading:
         body = self.body if self.body is not None else json.dumps({"entries": self.entries, **self.root}).encode()
-        reading = read_manifest(body, self.source, self.bounds)
+        reading = served_as(read_manifest(body, self.source, self.bounds), self.content_type)
         return withhold_private(reading) if self.private else reading
 
 
@@ -353,6 +354,7 @@ CASES = {
     "json.lone_surrogate, beside the entries": Case(
         body=b'{"host": "\\udfff", "entries": []}', standings=(), expected=["json.lone_surrogate warning /host"]
     ),
+    "manifest.media_type": Case([GOOD], ["manifest.media_type warning"], content_type="text/plain"),
     "json.number_range": in_first('"x": 1e999', "json.number_range error /x"),
     "json.number_range, very long": in_first('"x": ' + "9" * 5000, "json.number_range error /x"),
 }
