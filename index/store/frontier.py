@@ -293,15 +293,17 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
             connection.execute(update(origins).where(held).values(madp=storable_json(item.madp)))
     # What other visits found on the origin meanwhile was never looked at, so it is due again.
     for chunk in chunks(origin_id(item.origin) for item in settlements if not (item.failed or item.silent)):
-        unseen = (documents.c.origin_id == origins.c.id) & documents.c.attempted_at.is_(None) & documents.c.watched
-        waiting = origins.c.id.in_(chunk) & origins.c.active & select(documents.c.id).where(unseen).exists()
-        connection.execute(update(origins).where(waiting).values(next_visit_at=soonest(settlements[-1].at)))
+        unseen = documents.c.origin_id.in_(chunk) & documents.c.attempted_at.is_(None) & documents.c.watched
+        waiting = connection.execute(select(documents.c.origin_id).where(unseen).distinct()).scalars().all()
+        if waiting:
+            due = origins.c.id.in_(waiting) & origins.c.active
+            connection.execute(update(origins).where(due).values(next_visit_at=soonest(settlements[-1].at)))
 
 
 def next_due_at(connection: Connection) -> datetime | None:
     """Give the time at which the next origin is due."""
     found: datetime | None = connection.execute(
-        select(func.min(origins.c.next_visit_at)).where(origins.c.active)
+        select(func.min(origins.c.next_visit_at)).where(origins.c.active, origins.c.next_visit_at.is_not(None))
     ).scalar_one()
     return found
 

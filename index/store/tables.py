@@ -159,7 +159,8 @@ origins = Table(
     Column("slow_until", UtcDateTime),
     # Level, failed checks, trust anchor and constellation of an origin with a MADP agent file.
     Column("madp", JsonText),
-    Index(None, "active", "next_visit_at"),
+    # Without `active`: an engine that knows no better would use it to look for a few origins among all active ones.
+    Index(None, "next_visit_at", "id"),
 )
 
 # Processes that crawl or look after the allowlist, with the digest of the origins that their settings name.
