@@ -4,10 +4,17 @@ import sys
 
 from tests.bench.crawl import bench_crawl
 from tests.bench.freshness import bench_freshness
+from tests.bench.relevance import bench_relevance
 from tests.bench.search import bench_search
 from tests.bench.steady import bench_steady
 
-_BENCHES = {"crawl": bench_crawl, "search": bench_search, "freshness": bench_freshness, "steady": bench_steady}
+_BENCHES = {
+    "crawl": bench_crawl,
+    "search": bench_search,
+    "relevance": bench_relevance,
+    "freshness": bench_freshness,
+    "steady": bench_steady,
+}
 
 
 def main() -> None:
