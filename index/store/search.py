@@ -381,9 +381,7 @@ def list_entries(
         select(listing_bodies.c.projection, *columns)
         .join(listing_bodies, listing_bodies.c.listing_id == listings.c.id)
         .where(*conditions)
-        .order_by(
-            *(desc(column) if order.descending else column for column, order in zip(columns, orders, strict=True))
-        )
+        .order_by(*map(_directed, columns, orders))
         .limit(size + 1)
     )
     if after is not None:
