@@ -14,7 +14,7 @@ from index.records import RANK_OF_MECHANISM, Artifact, Mechanism
 from index.signature_changes import diff_verdicts, remembered
 from index.store.changes import Change, append_changes
 from index.store.documents import document_id, ensure_origins, new_target, origin_id, problem_row, soonest, state_row
-from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows
+from index.store.engines import chunks, insert_new_rows, insert_rows, is_among, update_rows
 from index.store.history import MOST_EDITS, edit_row
 from index.store.tables import (
     artifacts,
@@ -357,7 +357,9 @@ def put_pending(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> No
 def has_pending(connection: Connection, origin_ids: Collection[int]) -> bool:
     """Tell whether origins have anything waiting to be compared."""
     return any(
-        connection.execute(select(pending.c.subject).where(pending.c.origin_id.in_(chunk)).limit(1)).first()
+        connection.execute(
+            select(pending.c.subject).where(is_among(connection, pending.c.origin_id, chunk)).limit(1)
+        ).first()
         for chunk in chunks(origin_ids)
     )
 
@@ -366,7 +368,7 @@ def take_pending(connection: Connection, origin_ids: Iterable[int]) -> list[Row[
     """Give what origins have waiting to be compared, and forget it."""
     found: list[Row[Any]] = []
     for chunk in chunks(origin_ids):
-        mine = pending.c.origin_id.in_(chunk)
+        mine = is_among(connection, pending.c.origin_id, chunk)
         rows = connection.execute(select(pending).where(mine)).all()
         if rows:
             connection.execute(delete(pending).where(mine))

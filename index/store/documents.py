@@ -9,12 +9,14 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, 
 
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Hop, Outcome
 from index.records import RANK_OF_MECHANISM, Lead, Mechanism, Problem, Signer
-from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows, upsert_rows
+from index.store.engines import chunks, insert_new_rows, insert_rows, is_among, update_rows, upsert_rows
 from index.store.tables import documents, fetches, key_of, leads, origins, snapshots, storable
 
 # What a document is never changes; the rest follows its state.
 _FIXED = ("origin_id", "url", "first_seen_at")
 _OF_LISTINGS = ("applied_digest", "held", "entry_count", "signers")
+# What only a body changes; two of them are in indexes.
+_OF_BODIES = ("digest", "content_digest", "length", "fetched_at", "full_at", "changed_at")
 _LOOKED_FOR = frozenset({Mechanism.AGENT_CARD, Mechanism.LEGACY_CARD, Mechanism.SERVER_CARD, Mechanism.KEY_SET})
 # A lead that a complete reading lacks this often has been withdrawn.
 _WITHDRAWN_AFTER = 2
@@ -36,7 +38,7 @@ def load_states(connection: Connection, names: Sequence[str]) -> dict[str, dict[
     """Give the known documents of origins, by origin and URL."""
     found: dict[str, dict[str, DocumentState]] = {name: {} for name in names}
     for chunk in chunks(origin_id(name) for name in names):
-        mine = documents.c.origin_id.in_(chunk) & documents.c.watched
+        mine = is_among(connection, documents.c.origin_id, chunk) & documents.c.watched
         for row in connection.execute(_states().where(mine)):
             found[row.origin][row.url] = _state(row)
     return found
@@ -155,8 +157,9 @@ def put_documents(connection: Connection, states: Sequence[DocumentState], appli
     What the listings reflect is renewed for those alone whose reading is `applied` now: of the others it may have been
     taken away since their states were loaded.
     """
-    if not states:
-        return
+    confirmed = [state for state in states if state.outcome is Outcome.NOT_MODIFIED and state.url not in applied]
+    _confirm_documents(connection, confirmed)
+    states = [state for state in states if state.outcome is not Outcome.NOT_MODIFIED or state.url in applied]
     ensure_origins(connection, {state.origin: state.attempted_at or state.first_seen_at for state in states})
     for never, part in (
         ((), [state for state in states if state.url in applied]),
@@ -169,11 +172,20 @@ def put_documents(connection: Connection, states: Sequence[DocumentState], appli
         upsert_rows(connection, documents, rows, never=(*_FIXED[1:], *never))
 
 
+def _confirm_documents(connection: Connection, states: Sequence[DocumentState]) -> None:
+    """Bring documents up to date that were found unchanged: they are there, and so are their bodies and origins."""
+    kept = ("first_seen_at", "url", *_OF_LISTINGS, *_OF_BODIES)
+    rows = [state_row(state) for state in states if state.mechanism not in _LOOKED_FOR]
+    update_rows(connection, documents, rows, never=("origin_id", *kept))
+    rows = [{**state_row(state), "watched": True} for state in states if state.mechanism in _LOOKED_FOR]
+    update_rows(connection, documents, rows, never=kept)
+
+
 def forgotten_documents(connection: Connection, urls: Iterable[str]) -> set[str]:
     """Name the documents among these that are known and watched no longer."""
     forgotten: set[str] = set()
     for chunk in chunks(document_id(url) for url in urls):
-        query = select(documents.c.url).where(documents.c.id.in_(chunk), ~documents.c.watched)
+        query = select(documents.c.url).where(is_among(connection, documents.c.id, chunk), ~documents.c.watched)
         forgotten.update(connection.execute(query).scalars())
     return forgotten
 
@@ -251,7 +263,7 @@ def _held_leads(connection: Connection, urls: Sequence[str], *conditions: Column
     columns = (leads.c.id, leads.c.missed, leads.c.url, leads.c.mechanism)
     for chunk in chunks(document_id(url) for url in urls):
         query: Select[Any] = select(*columns).where(
-            leads.c.document_id.in_(chunk), leads.c.withdrawn_at.is_(None), *conditions
+            is_among(connection, leads.c.document_id, chunk), leads.c.withdrawn_at.is_(None), *conditions
         )
         held += connection.execute(query)
     return held

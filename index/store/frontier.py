@@ -4,17 +4,33 @@ A claimed origin is a leased row. The lease ends by itself, so a worker that die
 worker that was only slow unable to settle what somebody else has claimed since.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, func, or_, select, update
+from sqlalchemy import (
+    Boolean,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    case,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from index.documents import DocumentKind, DocumentState
 from index.store.artifacts import hand_over_artifacts
 from index.store.documents import load_states, origin_id, read_again, soonest
-from index.store.engines import chunks, upsert_rows
+from index.store.engines import change_rows, chunks, is_among, upsert_rows
 from index.store.entries import take_away
 from index.store.tables import documents, listings, origins, storable_json
 
@@ -201,7 +217,7 @@ def lost_holds(connection: Connection, holds: Collection[Hold]) -> set[Hold]:
     """Name the claims among these that somebody else has taken over, or that ended with their origin."""
     current: dict[str, int] = {}
     for chunk in chunks(origin_id(hold.origin) for hold in holds):
-        query = select(origins.c.origin, origins.c.fence).where(origins.c.id.in_(chunk))
+        query = select(origins.c.origin, origins.c.fence).where(is_among(connection, origins.c.id, chunk))
         current.update((row.origin, row.fence) for row in connection.execute(query))
     return {hold for hold in holds if current.get(hold.origin) != hold.fence}
 
@@ -253,39 +269,42 @@ def claiming_workers(connection: Connection) -> list[str]:
     return list(connection.execute(query).scalars())
 
 
-def settle_origins(connection: Connection, settlements: Sequence[Settlement]) -> None:
-    """End visits; a settlement whose fence has passed to somebody else changes nothing."""
-    mine = and_(origins.c.id == bindparam("key"), origins.c.fence == bindparam("held"))
-    statement = (
+_SETTLED = ("last_visit_at", "last_outcome", "robots", "next_visit_at", "not_before")
+_SETTLEMENT = {**{name: origins.c[name].type for name in ("id", "fence", *_SETTLED)}, "failed": Boolean()}
+
+
+def _settle(given: Callable[[str], ColumnElement[Any]]) -> Update:
+    none: ColumnElement[int] = literal_column("0")
+    one: ColumnElement[int] = literal_column("1")
+    return (
         update(origins)
-        .where(mine)
+        .where(origins.c.id == given("id"), origins.c.fence == given("fence"))
+        .values({name: given(name) for name in _SETTLED})
         .values(
-            claimed_by=None,
-            claimed_until=None,
-            last_visit_at=bindparam("at"),
-            last_outcome=bindparam("outcome"),
-            robots=bindparam("new_robots"),
-            visits=origins.c.visits + 1,
-            failures=case((bindparam("failed"), origins.c.failures + 1), else_=0),
-            next_visit_at=bindparam("next_at"),
-            not_before=bindparam("wait_until"),
+            claimed_by=null(),
+            claimed_until=null(),
+            visits=origins.c.visits + one,
+            failures=case((given("failed"), origins.c.failures + one), else_=none),
         )
     )
+
+
+def settle_origins(connection: Connection, settlements: Sequence[Settlement]) -> None:
+    """End visits; a settlement whose fence has passed to somebody else changes nothing."""
     rows = [
         {
-            "key": origin_id(item.origin),
-            "held": item.fence,
-            "at": item.at,
-            "outcome": item.outcome,
-            "new_robots": item.robots,
+            "id": origin_id(item.origin),
+            "fence": item.fence,
+            "last_visit_at": item.at,
+            "last_outcome": item.outcome,
+            "robots": item.robots,
             "failed": item.failed,
-            "next_at": item.next_visit_at,
-            "wait_until": item.not_before,
+            "next_visit_at": item.next_visit_at,
+            "not_before": item.not_before,
         }
         for item in settlements
     ]
-    if rows:
-        connection.execute(statement, rows)
+    change_rows(connection, ("settle",), origins, _SETTLEMENT, rows, _settle, key="id")
     for item in settlements:
         _put_slowdowns(connection, item.slowdowns)
         if item.madp is not None:
@@ -293,7 +312,8 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
             connection.execute(update(origins).where(held).values(madp=storable_json(item.madp)))
     # What other visits found on the origin meanwhile was never looked at, so it is due again.
     for chunk in chunks(origin_id(item.origin) for item in settlements if not (item.failed or item.silent)):
-        unseen = documents.c.origin_id.in_(chunk) & documents.c.attempted_at.is_(None) & documents.c.watched
+        mine = is_among(connection, documents.c.origin_id, chunk)
+        unseen = mine & documents.c.attempted_at.is_(None) & documents.c.watched
         waiting = connection.execute(select(documents.c.origin_id).where(unseen).distinct()).scalars().all()
         if waiting:
             due = origins.c.id.in_(waiting) & origins.c.active

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from index.store.engines import chunks, insert_new_rows, update_rows
+from index.store.engines import chunks, insert_new_rows, is_among, update_rows
 from index.store.tables import snapshots
 from index.strict_json import digest as digest_of
 
@@ -79,7 +79,7 @@ def _row(item: NewSnapshot) -> dict[str, Any]:
 def mark_private(connection: Connection, seen: Mapping[str, bool]) -> None:
     """Note what the last look at a body said about passing it on; a 304 may say something new."""
     for chunk in chunks(seen):
-        query = select(snapshots.c.digest, snapshots.c.private).where(snapshots.c.digest.in_(chunk))
+        query = select(snapshots.c.digest, snapshots.c.private).where(is_among(connection, snapshots.c.digest, chunk))
         rows = [row for row in connection.execute(query) if row.private is not seen[row.digest]]
         marked = [{"digest": row.digest, "private": seen[row.digest]} for row in rows]
         update_rows(connection, snapshots, marked, key="digest")

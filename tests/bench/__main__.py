@@ -4,12 +4,14 @@ import sys
 
 from tests.bench.crawl import bench_crawl
 from tests.bench.freshness import bench_freshness
+from tests.bench.queue import bench_queue
 from tests.bench.relevance import bench_relevance
 from tests.bench.search import bench_search
 from tests.bench.steady import bench_steady
 
 _BENCHES = {
     "crawl": bench_crawl,
+    "queue": bench_queue,
     "search": bench_search,
     "relevance": bench_relevance,
     "freshness": bench_freshness,

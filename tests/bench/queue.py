@@ -1,0 +1,417 @@
+"""A million due origins: what the store can claim and settle, against the bare engine on the same rows.
+
+A visit here is what the store sees of one: a claim with the states of its documents, one look at each document answered
+by 304, and the settlement. Ours goes through the claim, the batching writer and its transactions as the daemon's does;
+bare is the engine's own driver with the three statements that cannot be left out (a line of the log, the document, the
+origin), five hundred to a transaction. Both write to the same database, in turn, and the best of the rounds counts: CPU
+is that of this process, without the server's.
+"""
+
+import asyncio
+import random
+import shutil
+import sqlite3
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+from index.documents import DocumentState, DocumentVisit, Observation, Outcome
+from index.store.database import Database
+from index.store.documents import document_id
+from index.store.frontier import Claim, Settlement, claim_due
+from index.store.writer import RecordVisit, SettleVisit, Writer
+from tests.bench import million
+
+VISITS = 20_000
+ROUNDS = 3
+SINGLE_CLAIMS = 300
+AT_A_TIME = 200
+IN_FLIGHT = 1_000
+BATCH = 500
+BYTES_VISITS = 2_000
+_SERVER = "postgresql://postgres@127.0.0.1:5432"
+_LEASE = timedelta(minutes=10)
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A round of one kind: visits a second, and microseconds of CPU for each."""
+
+    rate: float
+    cpu: float
+
+
+class Measured:
+    """Rounds by name; the best of each is what counts."""
+
+    def __init__(self) -> None:
+        self.rounds: dict[str, list[Row]] = {}
+
+    async def take(self, name: str, work: Callable[[], Awaitable[int]]) -> None:
+        began, cpu = time.perf_counter(), time.process_time()
+        count = await work()
+        seconds, spent = time.perf_counter() - began, time.process_time() - cpu
+        self.rounds.setdefault(name, []).append(Row(count / seconds, spent / count * 1e6))
+
+    def show(self, engine: str) -> None:
+        print(f"\n{engine:26} {'best/s':>8} {'median/s':>9} {'CPU µs':>7} {'ratio to bare':>14}")
+        for name, rounds in self.rounds.items():
+            best = max(row.rate for row in rounds)
+            bare = self.rounds.get(f"bare {name}")
+            ratio = f"{best / max(row.rate for row in bare):14.2f}" if bare else ""
+            middle = statistics.median(row.rate for row in rounds)
+            print(f"{name:26} {best:8.0f} {middle:9.0f} {min(row.cpu for row in rounds):7.0f} {ratio}", flush=True)
+
+
+def bench_queue() -> None:
+    """Print claims, settled visits and claim-to-settle a second on both engines, and the bytes of a revalidation."""
+    import uvloop
+
+    print(f"queue: {million.ORIGINS} due origins, {VISITS} visits a round, best of {ROUNDS}, {IN_FLIGHT} under way")
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_sqlite())
+        runner.run(_postgres())
+
+
+# --- ours ------------------------------------------------------------------------------------------------------------
+
+
+async def _claim(database: Database, limit: int) -> list[Claim]:
+    return await database.insist(lambda connection: claim_due(connection, "bench", _now(), _LEASE, limit))
+
+
+async def _claim_many(database: Database, count: int, at_a_time: int) -> list[Claim]:
+    claims: list[Claim] = []
+    while len(claims) < count:
+        claims += await _claim(database, at_a_time)
+    return claims
+
+
+def _looked_at(state: DocumentState, claim: Claim) -> RecordVisit:
+    """Make of a document what a visit makes of it after a 304."""
+    now = _now()
+    observation = Observation(
+        state.url,
+        Outcome.NOT_MODIFIED,
+        now,
+        now,
+        status=304,
+        final_url=state.url,
+        conditions={"If-None-Match": '"m1"'},
+        peer="127.0.0.1",
+        robots="absent",
+    )
+    after = replace(
+        state,
+        outcome=Outcome.NOT_MODIFIED,
+        status=304,
+        attempted_at=now,
+        confirmed_at=now,
+        fresh_until=now + timedelta(hours=1),
+        next_fetch_at=now + _DAY,
+        not_modified_streak=state.not_modified_streak + 1,
+        rate_b=(state.rate_b or 0) + 1.0,
+        final_url=state.url,
+    )
+    return RecordVisit(DocumentVisit(after, observation), claim.hold)
+
+
+def _settlement(claim: Claim) -> SettleVisit:
+    now = _now()
+    next_at = now + _DAY * random.uniform(0.9, 1.1)
+    return SettleVisit(Settlement(claim.origin, claim.fence, now, "done", "absent", False, next_at))
+
+
+async def _visit(writer: Writer, claim: Claim, looks: Sequence[RecordVisit]) -> None:
+    for done in [await writer.submit(look) for look in looks]:
+        await done
+    await writer.write(_settlement(claim))
+
+
+async def _settle_all(database: Database, claims: Sequence[Claim], in_flight: int = IN_FLIGHT) -> int:
+    """Settle claims, so many visits under way at a time."""
+    visits = iter([(claim, [_looked_at(state, claim) for state in claim.states.values()]) for claim in claims])
+
+    async def worker(writer: Writer) -> None:
+        for claim, looks in visits:
+            await _visit(writer, claim, looks)
+
+    async with Writer(database) as writer:
+        await asyncio.gather(*(worker(writer) for _ in range(in_flight)))
+    return len(claims)
+
+
+async def _claim_to_settle(database: Database, count: int) -> int:
+    """Claim, look and settle as a daemon with room for so many visits does: claims fill what has become free."""
+    running: set[asyncio.Task[None]] = set()
+    claimed = 0
+    async with Writer(database) as writer:
+        while claimed < count:
+            for claim in await _claim(database, min(AT_A_TIME, count - claimed)):
+                looks = [_looked_at(state, claim) for state in claim.states.values()]
+                task = asyncio.create_task(_visit(writer, claim, looks))
+                running.add(task)
+                task.add_done_callback(running.discard)
+                claimed += 1
+            while len(running) > IN_FLIGHT - AT_A_TIME:
+                await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.gather(*running)
+    return claimed
+
+
+async def _round_of_ours(measured: Measured, database: Database) -> None:
+    await measured.take("claim, 1 at a time", lambda: _count(_claim_many(database, SINGLE_CLAIMS, 1)))
+    claims: list[Claim] = []
+
+    async def claim() -> int:
+        claims.extend(await _claim_many(database, VISITS, AT_A_TIME))
+        return len(claims)
+
+    await measured.take(f"claim, {AT_A_TIME} at a time", claim)
+    await measured.take("settle", lambda: _settle_all(database, claims))
+    await measured.take("claim to settle", lambda: _claim_to_settle(database, VISITS))
+
+
+async def _count(claiming: Awaitable[list[Claim]]) -> int:
+    return len(await claiming)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+# --- bytes -----------------------------------------------------------------------------------------------------------
+
+
+async def _written_bytes(database: Database, written: Callable[[], Awaitable[int]]) -> None:
+    """Print what a visit writes whose documents are all answered by 304, alone and among many."""
+    print(f"{'bytes written a visit':26} {'1 document':>11} {f'{million.DOCUMENTS} documents':>12}")
+    first = million.ORIGINS - million.WATCHED
+    watched = [million.origin_of(first + number) for number in range(million.WATCHED)]
+    single = [million.origin_of(first - 1 - number) for number in range(million.WATCHED)]
+    for name, in_flight, count in (("one by one", 1, BYTES_VISITS // 10), (f"{IN_FLIGHT} under way", IN_FLIGHT, None)):
+        found = []
+        for names in (single, watched):
+            chosen = [names.pop() for _ in range(count or BYTES_VISITS)]
+            claims = await database.insist(
+                lambda connection, chosen=chosen: claim_due(connection, "bench", _now(), _LEASE, len(chosen), chosen)
+            )
+            assert len(claims) == len(chosen)
+            before = await written()
+            await _settle_all(database, claims, in_flight)
+            found.append((await written() - before) / len(claims))
+        print(f"{name:26} {found[0]:11.0f} {found[1]:12.0f}", flush=True)
+
+
+# --- SQLite ----------------------------------------------------------------------------------------------------------
+
+
+async def _sqlite() -> None:
+    with _folder() as folder:
+        path = folder / "bench.db"
+        async with Database(f"sqlite+aiosqlite:///{path}") as database:
+            await database.prepare()
+            began = time.perf_counter()
+            million.fill_sqlite(path)
+            print(f"\nSQLite filled in {time.perf_counter() - began:.0f} s, {path.stat().st_size / 2**20:.0f} MiB")
+            measured = Measured()
+            for _ in range(ROUNDS):
+                await _round_of_ours(measured, database)
+                await _round_of_bare_sqlite(measured, path)
+            measured.show("SQLite")
+            with _log_kept(path) as log:
+                await _written_bytes(database, log)
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="ardvark-bench-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def _log_kept(path: Path) -> Iterator[Callable[[], Awaitable[int]]]:
+    """Keep the write-ahead log from starting anew, so that its length is all that was written to it."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM facts").fetchone()
+
+        async def length() -> int:
+            return path.with_name(path.name + "-wal").stat().st_size
+
+        yield length
+
+
+_CLAIM = (
+    "UPDATE origins SET claimed_by = 'bare', claimed_at = {0}, claimed_until = {1}, fence = fence + 1 WHERE id IN ("
+    "SELECT id FROM origins WHERE active = {4} AND next_visit_at <= {0} "
+    "AND (claimed_until IS NULL OR claimed_until <= {0}) ORDER BY next_visit_at, id LIMIT {2} {3}) "
+    "RETURNING id, origin, fence"
+)
+_LOG = (
+    "INSERT INTO fetches (document_id, request_at, response_at, outcome, reason, detail, status, final_url, hops, "
+    "conditional, headers, wire_size, digest, peer, robots, parser_version, notes) VALUES ({0}, {1}, {1}, "
+    "'not_modified', '', '', 304, {2}, '[]', true, '{{}}', 0, {3}, '127.0.0.1', 'absent', '1', '[]')"
+)
+_DOCUMENT = (
+    "UPDATE documents SET outcome = 'not_modified', status = 304, attempted_at = {0}, confirmed_at = {0}, "
+    "fresh_until = {1}, next_fetch_at = {1}, not_modified_streak = not_modified_streak + 1, rate_b = rate_b + 1 "
+    "WHERE id = {2}"
+)
+_SETTLE = (
+    "UPDATE origins SET claimed_by = NULL, claimed_until = NULL, last_visit_at = {0}, last_outcome = 'done', "
+    "visits = visits + 1, failures = 0, next_visit_at = {1} WHERE id = {2} AND fence = {3}"
+)
+_DIGEST = "0" * 64
+
+
+async def _round_of_bare_sqlite(measured: Measured, path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for pragma in ("synchronous = FULL", "cache_size = -65536", "journal_size_limit = 16777216"):
+            connection.execute(f"PRAGMA {pragma}")
+        claims: list[tuple[int, str, int]] = []
+
+        async def claim_each(count: int, at_a_time: int) -> int:
+            statement = _CLAIM.format("?1", "?2", "?3", "", 1)
+            found: list[tuple[int, str, int]] = []
+            while len(found) < count:
+                connection.execute("BEGIN IMMEDIATE")
+                times = (_stored(_now()), _stored(_now() + _LEASE), at_a_time)
+                found += connection.execute(statement, times).fetchall()
+                connection.execute("COMMIT")
+            claims.extend(found)
+            return len(found)
+
+        async def settle() -> int:
+            for batch in _batches(claims):
+                now, later = _stored(_now()), _stored(_now() + _DAY)
+                rows = [(document_id(f"{name}/.well-known/ard.json"), key, name, held) for key, name, held in batch]
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany(
+                    _LOG.format("?", "?2", "?3", "?4"), [(key, now, name, _DIGEST) for key, _, name, _ in rows]
+                )
+                connection.executemany(_DOCUMENT.format("?1", "?2", "?3"), [(now, later, row[0]) for row in rows])
+                connection.executemany(
+                    _SETTLE.format("?1", "?2", "?3", "?4"), [(now, later, key, held) for _, key, _, held in rows]
+                )
+                connection.execute("COMMIT")
+            return len(claims)
+
+        async def both() -> int:
+            claims.clear()
+            await claim_each(VISITS, AT_A_TIME)
+            return await settle()
+
+        await measured.take("bare claim, 1 at a time", lambda: claim_each(SINGLE_CLAIMS, 1))
+        claims.clear()
+        await measured.take(f"bare claim, {AT_A_TIME} at a time", lambda: claim_each(VISITS, AT_A_TIME))
+        await measured.take("bare settle", settle)
+        await measured.take("bare claim to settle", both)
+
+
+def _stored(at: datetime) -> str:
+    return at.isoformat(timespec="microseconds")
+
+
+def _batches(claims: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    return (claims[start : start + BATCH] for start in range(0, len(claims), BATCH))
+
+
+# --- PostgreSQL ------------------------------------------------------------------------------------------------------
+
+
+async def _postgres() -> None:
+    try:
+        server = await asyncpg.connect(f"{_SERVER}/postgres", timeout=5)
+    except (OSError, asyncpg.PostgresError) as error:
+        print(f"\nPostgreSQL: DOES NOT ANSWER on 127.0.0.1:5432, SKIPPED ({error})")
+        return
+    name = f"ardvark_bench_{uuid.uuid4().hex[:12]}"
+    try:
+        await server.execute(f"CREATE DATABASE {name}")
+        await _on_postgres(name, server)
+    finally:
+        await server.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+        await server.close()
+
+
+async def _on_postgres(name: str, server: Any) -> None:
+    async with Database(f"postgresql+asyncpg://{_SERVER.partition('://')[2]}/{name}") as database:
+        await database.prepare()
+        began = time.perf_counter()
+        await million.fill_postgres(f"{_SERVER}/{name}")
+        size = await server.fetchval("SELECT pg_database_size($1)", name)
+        print(f"\nPostgreSQL filled in {time.perf_counter() - began:.0f} s, {size / 2**20:.0f} MiB")
+        measured = Measured()
+        for _ in range(ROUNDS):
+            await _round_of_ours(measured, database)
+            await _round_of_bare_postgres(measured, f"{_SERVER}/{name}")
+        measured.show("PostgreSQL")
+
+        async def position() -> int:
+            return int(await server.fetchval("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn"))
+
+        await _written_bytes(database, position)
+
+
+async def _round_of_bare_postgres(measured: Measured, url: str) -> None:
+    async with _bare_postgres(url) as (claim_each, settle, claims):
+
+        async def both() -> int:
+            claims.clear()
+            await claim_each(VISITS, AT_A_TIME)
+            return await settle()
+
+        await measured.take("bare claim, 1 at a time", lambda: claim_each(SINGLE_CLAIMS, 1))
+        claims.clear()
+        await measured.take(f"bare claim, {AT_A_TIME} at a time", lambda: claim_each(VISITS, AT_A_TIME))
+        await measured.take("bare settle", settle)
+        await measured.take("bare claim to settle", both)
+
+
+@asynccontextmanager
+async def _bare_postgres(url: str) -> Any:
+    connection = await asyncpg.connect(url)
+    claims: list[Any] = []
+    instant = "$1::timestamptz"
+    claiming = _CLAIM.format(instant, "$2", "$3", "FOR UPDATE SKIP LOCKED", "true")
+    log = _LOG.format("$1", "$2::timestamptz", "$3", "$4")
+    document = _DOCUMENT.format(instant, "$2::timestamptz", "$3")
+    settling = _SETTLE.format(instant, "$2::timestamptz", "$3", "$4")
+
+    async def claim_each(count: int, at_a_time: int) -> int:
+        found = []
+        while len(found) < count:
+            found += await connection.fetch(claiming, _now(), _now() + _LEASE, at_a_time)
+        claims.extend(found)
+        return len(found)
+
+    async def settle() -> int:
+        for batch in _batches(claims):
+            now, later = _now(), _now() + _DAY
+            keys = [document_id(f"{row['origin']}/.well-known/ard.json") for row in batch]
+            async with connection.transaction():
+                rows = [(key, now, row["origin"], _DIGEST) for key, row in zip(keys, batch, strict=True)]
+                await connection.executemany(log, rows)
+                await connection.executemany(document, [(now, later, key) for key in keys])
+                await connection.executemany(settling, [(now, later, row["id"], row["fence"]) for row in batch])
+        return len(claims)
+
+    try:
+        yield claim_each, settle, claims
+    finally:
+        await connection.close()
