@@ -1,8 +1,8 @@
 """A due-queue of a million origins, filled as fast as the engine takes it.
 
 Every origin has a manifest that was fetched once and has a body; the last `WATCHED` of them to fall due have
-`DOCUMENTS` of them. What differs from row to row is loaded into a table for the moment, and the rest is said once, in an
-`INSERT … SELECT`.
+`DOCUMENTS` of them. What differs from row to row is loaded into a table for the moment, and the rest is said once, in
+an `INSERT … SELECT`.
 """
 
 import hashlib
