@@ -50,6 +50,9 @@ class Daemon:
         self._clock = clock
         self._crew = crew
         self._running: set[asyncio.Task[None]] = set()
+        self._filling: asyncio.Task[None] | None = None
+        # So few visits under way that more are begun before the bell, for it is known that more are due.
+        self._refill_at: int | None = None
         self._stopping = asyncio.Event()
         self._forced = asyncio.Event()
 
@@ -80,15 +83,40 @@ class Daemon:
         self._stopping.set()
 
     async def _fill(self) -> None:
-        """Claim as many due origins as there is room for, within the budget; that paces what piled up meanwhile too."""
+        """Claim as many due origins as there is room for, unless that is being done."""
+        await asyncio.wait({self._begin_to_fill()})
+
+    def _begin_to_fill(self) -> asyncio.Task[None]:
+        if self._filling is None:
+            self._filling = asyncio.create_task(self._claim_due(), name="due origins")
+            self._filling.add_done_callback(self._filled)
+        return self._filling
+
+    def _filled(self, task: asyncio.Task[None]) -> None:
+        self._filling = None
+        if not task.cancelled() and (error := task.exception()) is not None:
+            _log.error("claim.crashed", exc_info=error)
+
+    async def _claim_due(self) -> None:
+        """Begin visits within the budget, which paces what piled up meanwhile too."""
+        self._refill_at = None
         under_way = len(self._running)
         room = self._crew.affordable(self._settings.crawl.visits - under_way, under_way)
         if room <= 0 or self._stopping.is_set() or self._crew.must_wait:
             return
-        for claim in await self._crew.claim(room):
+        claims = await self._crew.claim(room)
+        for claim in claims:
             task = asyncio.create_task(self._visit(claim), name=f"visit {claim.origin}")
             self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            task.add_done_callback(self._ended)
+        if len(claims) == room:
+            # Half of them at a time, for one claim costs hardly less than many.
+            self._refill_at = under_way + room // 2
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.discard(task)
+        if self._refill_at is not None and len(self._running) <= self._refill_at and not self._stopping.is_set():
+            self._begin_to_fill()
 
     async def _visit(self, claim: Claim) -> None:
         with metrics.VISITS_UNDER_WAY.track_inprogress():
@@ -107,6 +135,8 @@ class Daemon:
     async def _drain(self) -> None:
         """Let visits finish within the grace, then break them off; their origins stay due."""
         _log.info("daemon.stopping", visits=len(self._running))
+        if self._filling is not None:
+            self._filling.cancel()
         grace = self._settings.crawl.shutdown_grace.total_seconds()
         forced = asyncio.create_task(self._forced.wait(), name="second signal")
         visits = asyncio.create_task(self._wait_for_visits(), name="visits")

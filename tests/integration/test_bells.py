@@ -1,4 +1,4 @@
-"""The bells of the daemon at its end."""
+"""The bells of the daemon: what is begun between them, and their end."""
 
 import asyncio
 import logging
@@ -6,8 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from crawler import daemon as daemons
 from crawler.clock import SystemClock
+from crawler.daemon import Daemon
 from crawler.scheduler import Bells
+from tests.fakes.events import logged
+from tests.fakes.harness import crawling, settings_for
+from tests.fakes.web import FakeWeb, entry
 
 
 async def test_a_bell_that_rings_at_the_end_is_cut_off_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
@@ -48,3 +53,23 @@ async def test_a_bell_that_the_end_forestalls_is_left_out_without_a_word(caplog:
             await asyncio.sleep(0)  # ringing, ending and hearing of it each take a round of the loop
     assert rung == []
     assert caplog.records == []
+
+
+async def test_what_is_due_is_begun_when_there_is_room_and_not_only_when_the_bell_rings(
+    web: FakeWeb, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daemons, "_DUE_EVERY", timedelta(hours=1))
+    sites = [web.site(f"s{number}") for number in range(25)]
+    for site in sites:
+        site.manifest(entry("one", site.host))
+    settings = settings_for(*sites, url=database_url, crawl={"visits": 4})
+    with logged() as events:
+        async with crawling(settings, SystemClock()) as crawl:
+            daemon = Daemon(settings, crawl.clock, crawl.crew)
+            running = asyncio.create_task(daemon.run())
+            async with asyncio.timeout(60):
+                while len(events.named("visit.done")) < len(sites):
+                    await events.more()
+            daemon.stop()
+            await running
+    assert sorted(event["origin"] for event in events.named("visit.done")) == sorted(site.origin for site in sites)
