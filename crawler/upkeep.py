@@ -18,6 +18,7 @@ from index.store.database import Database
 from index.store.pruning import (
     Step,
     file_size,
+    give_up_drifts,
     give_up_versions,
     oldest_fetch_at,
     prune_changes,
@@ -117,7 +118,10 @@ class Upkeep:
         self._walked_at = now
 
     async def _make_room(self, pruned: Pruned) -> None:
-        """Let go before its time what can be spared, until the limit is kept: bodies, earlier states, the log."""
+        """Let go before its time what can be spared, until the limit is kept: bodies, earlier states, the log.
+
+        Last goes closed drift, which names bodies as well.
+        """
         limit = self._retention.max_size
         if limit is None or await self._database.read(used_size) <= limit:
             return
@@ -128,6 +132,7 @@ class Upkeep:
         pruned.snapshots += await self._until(limit, prune_snapshots, later)
         pruned.versions += await self._until(limit, give_up_versions)
         pruned.fetches += await self._until(limit, prune_fetches, later)
+        pruned.drifts += await self._until(limit, give_up_drifts)
         used = await self._database.read(used_size)
         pruned.over_limit = used > limit
         if pruned.over_limit:

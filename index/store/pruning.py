@@ -29,9 +29,10 @@ from index.store.tables import (
 )
 
 BATCH = 500
-# Bodies are large; so are the states that are given up for want of room.
+# Bodies are large; so are the states that are given up for want of room. Drift is what is kept the longest.
 _BODIES = 100
 _STATES = 50
+_DRIFTS = 5
 _DOCUMENTS = 200
 _PINS: tuple[Column[Any], ...] = (
     documents.c.digest,
@@ -196,6 +197,17 @@ def give_up_versions(connection: Connection, batch: int = _STATES) -> Step:
     rows = _oldest_versions(connection, batch)
     _delete(connection, versions, versions.c.id, [row.id for row in rows])
     _drop_spare(connection, sorted({row.digest for row in rows}))
+    return Step(len(rows), len(rows) == batch)
+
+
+def give_up_drifts(connection: Connection, batch: int = _DRIFTS) -> Step:
+    """Delete the drift that closed first whatever its age, with the bodies that only it named; what is open stays."""
+    columns = (drifts.c.id, drifts.c.catalog_digest, drifts.c.live_digest)
+    query: Select[Any] = select(*columns).where(drifts.c.closed_at.is_not(None)).order_by(drifts.c.closed_at)
+    rows = connection.execute(query.limit(batch)).all()
+    _delete(connection, drifts, drifts.c.id, [row.id for row in rows])
+    named = {digest for row in rows for digest in (row.catalog_digest, row.live_digest) if digest is not None}
+    _drop_spare(connection, sorted(named))
     return Step(len(rows), len(rows) == batch)
 
 

@@ -1,13 +1,19 @@
 """Field reports of kind E: snapshots, drift, removal and provenance, for cards as for catalogs."""
 
 import asyncio
+import random
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web as server
 
+from config.loading import load_settings
+from crawler.upkeep import Upkeep
+from index.store.snapshots import load_snapshot
 from index.store.tables import documents
+from index.strict_json import digest
 from tests.conftest import OpenCrawl
 from tests.fakes.cards import (
     CARD,
@@ -341,6 +347,53 @@ async def test_fr_73_while_a_large_drop_is_held_its_cards_are_watched_and_its_dr
 
 async def watched(crawl: Crawl) -> int:
     return len(await rows_of(crawl, documents, mechanism="entry", watched=True))
+
+
+# --- FR-76: history and bodies fill the disk --------------------------------------------------------------------------
+
+ROOM = 2 * 1024 * 1024
+SPARE_ROOM = 2 * 1024 * 1024
+
+
+def size_of(folder: Path) -> int:
+    """Measure the database file with the log beside it."""
+    return sum(path.stat().st_size for path in folder.glob("ardvark.db*"))
+
+
+async def test_fr_76_a_body_that_changes_in_every_cycle_stays_within_the_room_that_there_is(
+    crawl_sqlite: OpenCrawl, web: FakeWeb, clock: FakeClock, tmp_path: Path
+) -> None:
+    """Each cycle brings 200 KiB more, and every other one ends a drift that names one of these bodies."""
+    acme, chance = web.site("acme"), random.Random(76)
+    acme.manifest(
+        agent_entry(version="1.0.0", capabilities=None, tags=None),
+        agent_entry("lost", url="/lost.json"),
+    )
+    acme.json("/lost.json", agent_card("Lost", version="2.0.0"))
+    retention = load_settings(overrides={"retention": {"max_size": ROOM, "fetch_log_per_document": 20}})
+    sizes = []
+    async with crawl_sqlite(origin(acme, *A2A_ONLY)) as crawl:
+        upkeep = Upkeep(retention, clock, crawl.database)
+        for cycle in range(60):
+            text = chance.randbytes(100 * 1024).hex()
+            page = acme.json(CARD, agent_card(version=f"{1 + cycle % 2}.0.0", notes=text))
+            await crawl.run()
+            clock.advance(minutes=2)
+            if cycle % 5 == 4:
+                pruned = await upkeep.prune()
+                assert pruned is not None
+                assert not pruned.over_limit
+                sizes.append(size_of(tmp_path))
+        assert max(sizes) <= ROOM + SPARE_ROOM
+        assert await crawl.database.read(load_snapshot, digest(page.body)) == page.body
+        mine, lost = [await all_drifts(crawl, identifier=urn(name)) for name in ("planner", "lost")]
+        assert lost
+        assert all(row.closed_at is None for row in lost), "what is open stays, however old"
+        assert mine[-1].closed_at is None, "the last cycle opened one"
+        assert mine[-2].closed_at is not None, "what ended last is kept the longest"
+        named = {row.live_digest for row in (*mine, *lost)} | {row.catalog_digest for row in (*mine, *lost)}
+        for name in named - {None}:
+            assert await crawl.database.read(load_snapshot, name) is not None, "a drift that is kept has its bodies"
 
 
 # --- FR-77: a local stub before the richer record ---------------------------------------------------------------------
