@@ -245,10 +245,10 @@ class CrawlSettings(Section):
     withdraw_on_robots: Annotated[
         bool,
         Field(
-            description="Take entries out of the index at once when robots.txt forbids the document they are from; "
-            "otherwise they stay, marked as disallowed."
+            description="Take entries and cards out of the index at once when robots.txt forbids the document they are "
+            "from; otherwise they stay, marked as disallowed."
         ),
-    ] = False
+    ] = True
     lease: Annotated[Duration, Field(description="A claim on an origin ends after this time unless renewed.")] = (
         timedelta(minutes=5)
     )
@@ -304,6 +304,17 @@ class OsdSettings(Section):
     ] = "contractVersion"
 
 
+class ProbeSettings(Section):
+    """Asking the endpoints that cards advertise, by `ardvark probe` alone: no crawl ever does."""
+
+    enabled: Annotated[bool, Field(description="Let `ardvark probe` ask an MCP endpoint which tools it serves.")] = (
+        False
+    )
+    timeout: Annotated[Duration, Field(description="Longest time for all the requests of one probe.")] = timedelta(
+        minutes=1
+    )
+
+
 class SearchSettings(Section):
     """Ranking."""
 
@@ -336,8 +347,8 @@ class RetentionSettings(Section):
     max_size: Annotated[
         Size | None,
         Field(
-            description="Size of the database above which spare bodies, earlier states and the fetch log go before "
-            "their time, the oldest first; unset: no limit.",
+            description="Size of the database above which spare bodies, earlier states, the fetch log and closed drift "
+            "go before their time, the oldest first; unset: no limit.",
             examples=["10GiB"],
         ),
     ] = None
@@ -386,6 +397,7 @@ class Settings(BaseSettings):
         tuple[TrustedKeysSettings, ...], Field(description="Keys that the operator vouches for.")
     ] = ()
     osd: OsdSettings = OsdSettings()
+    probe: ProbeSettings = ProbeSettings()
     search: SearchSettings = SearchSettings()
     retention: RetentionSettings = RetentionSettings()
     logging: LoggingSettings = LoggingSettings()

@@ -63,7 +63,7 @@ class JudgeRules:
     page_watch: WatchRules
     page_size: int
     list_private: bool = False
-    withdraw_on_robots: bool = False
+    withdraw_on_robots: bool = True
 
 
 @dataclass(slots=True)
@@ -108,9 +108,9 @@ class Judge:
         return DocumentVisit(after, observation, taken_away=step.taken_away, notes=step.notes)
 
     def _is_opt_out(self, state: DocumentState, observation: Observation) -> bool:
-        """Tell whether robots.txt forbids what is listed; one that cannot be had is no word of the publisher."""
+        """Tell whether robots.txt forbids what is shown; one that cannot be had is no word of the publisher."""
         forbidden = observation.outcome is Outcome.DISALLOWED and observation.reason == "robots"
-        return self.rules.withdraw_on_robots and forbidden and state.holds_listings
+        return self.rules.withdraw_on_robots and forbidden and state.is_shown
 
     # --- manifests ----------------------------------------------------------------------------------------------------
 

@@ -38,9 +38,11 @@ from crawler.surfaces import ard
 from crawler.surfaces import artifact as artifacts
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Observation, Outcome
 from index.records import RANK_OF_MECHANISM, ArtifactDecision, ArtifactRef, Entry, Lead, Mechanism
+from index.urls import origin_of
 
 _CONTROL_INTERVAL = timedelta(days=1)
 _TOO_MANY = "too_many_documents"
+_RESTS = "host_rests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ class _Visit:
         self._madp = MadpVisit(rules.origin, scope, shelf, self._states, madp)
         self._report = VisitReport(rules.origin)
         self._silence = 0
+        # Hosts of others that asked to be left alone, and until when.
+        self._resting: dict[str, datetime] = {}
 
     async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
         """Look at everything that is due, and at what turns up meanwhile."""
@@ -223,9 +227,7 @@ class _Visit:
         if self._policy.rules.withdraw_on_robots and decision.reason != "robots_unreachable":
             mine = [state for state in self._states.values() if state.url.startswith(f"{self._rules.origin}/")]
             # No request is made for these, so there is nothing to wait for.
-            self._agenda.hasten(
-                state for state in mine if state.holds_listings and not decision.rules.allows(state.url)
-            )
+            self._agenda.hasten(state for state in mine if state.is_shown and not decision.rules.allows(state.url))
 
     async def _leave_out(self) -> None:
         """Note of documents that other visits found here that they are too many."""
@@ -260,7 +262,7 @@ class _Visit:
     async def _look(self, target: Target) -> None:
         """Fetch one document, judge it, record it and take up its leads, which may go to the end of the queue."""
         state = self._state_of(target)
-        observation = await self._fetch(state)
+        observation = self._not_asked(state) or await self._fetch(state)
         if state.url.startswith(f"{self._rules.origin}/"):
             self._silence = silence_after(self._silence, observation)
         visit = self._with_leads(await self._judge.judge(state, observation))
@@ -276,8 +278,27 @@ class _Visit:
             self._keep_to_rate()
         if visit.state.kind is DocumentKind.ARTIFACT:
             self._agenda.advance_rows()
-        if visit.observation.retry_after is not None:
-            self._report.wait = visit.observation.retry_after
+        self._let_rest(visit.observation)
+
+    def _let_rest(self, observation: Observation) -> None:
+        """Heed a Retry-After for the host that answered; what is on others, the visited origin too, goes on."""
+        if observation.retry_after is None:
+            return
+        host = origin_of(observation.final_url or observation.url)
+        if host == self._rules.origin:
+            self._report.wait = observation.retry_after
+        else:
+            self._resting[host] = observation.response_at + observation.retry_after
+
+    def _not_asked(self, state: DocumentState) -> Observation | None:
+        host = origin_of(state.url)
+        until = self._resting.get(host)
+        if until is None:
+            return None
+        now = self._clock.now()
+        detail = f"not asked, for {host} wants to be left alone"
+        wait = max(until - now, timedelta(0))
+        return Observation(state.url, Outcome.UNREACHABLE, now, now, reason=_RESTS, detail=detail, retry_after=wait)
 
     def _is_wanted(self, state: DocumentState) -> bool:
         return self._madp.is_wanted(state) and self._signing.is_wanted(state)

@@ -136,9 +136,9 @@ class DocumentState:
         return self.kind not in (DocumentKind.ROBOTS, DocumentKind.CONTROL)
 
     @property
-    def holds_listings(self) -> bool:
+    def is_shown(self) -> bool:
         """Tell whether the index may show what this document says."""
-        return self.applied_digest is not None and self.kind in (DocumentKind.MANIFEST, DocumentKind.PAGE)
+        return self.applied_digest is not None and self.has_schedule
 
 
 @dataclass(frozen=True, slots=True)

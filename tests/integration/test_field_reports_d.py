@@ -15,6 +15,7 @@ from index.store.frontier import next_due_at
 from index.store.inspect import origin_row
 from index.store.tables import documents, fetches, origins
 from tests.conftest import OpenCrawl
+from tests.fakes.cards import agent_card, agent_entry
 from tests.fakes.clock import FakeClock
 from tests.fakes.harness import Crawl
 from tests.fakes.history import fetch_log, pass_time, visit_due
@@ -334,6 +335,32 @@ async def test_fr_51_retry_after_of_robots_txt_counts_too(
         assert await crawl.identifiers() == [ECHO]
 
 
+async def test_fr_51_retry_after_of_an_artifact_host_is_for_that_host_and_not_for_the_publisher(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    acme, cards = web.site("acme"), web.site("cards")
+    number = 5
+    acme.manifest(*(agent_entry(f"a{item}", url=cards.url(f"/{item}.json")) for item in range(number)))
+    for item in range(number):
+        cards.page(f"/{item}.json", status=503, headers={"Retry-After": "7200"})
+    origin = {"origin": acme.origin, "surfaces": ["ard", "a2a"], "artifact_hosts": [f"{cards.host}:{web.port}"]}
+    async with open_crawl(origin, crawl={"min_interval": "5m", "max_interval": "30m"}) as crawl:
+        await visit_due(crawl)
+        assert paths(cards) == [ROBOTS, "/0.json"]
+        found = await crawl.documents(acme)
+        looked_at = [(row.outcome, row.reason) for url, row in found.items() if url.startswith(cards.origin)]
+        assert Counter(looked_at) == {("unreachable", "http_503"): 1, ("unreachable", "host_rests"): number - 1}
+        assert found[ARD].outcome == "fetched"
+
+        for item in range(number):
+            cards.json(f"/{item}.json", agent_card(f"A{item}"))
+        await pass_time(crawl, clock, seconds=7190)
+        assert paths(cards) == [ROBOTS, "/0.json"], "none of its documents is asked for sooner"
+        assert len(acme.requests(ARD)) > 2, "the publisher is visited as ever"
+        await pass_time(crawl, clock, minutes=90)
+        assert set(paths(cards)[2:]) >= {f"/{item}.json" for item in range(number)}
+
+
 @pytest.mark.parametrize(("stated", "waited"), [("3", 3), ("86400", 10), ("soon", 0)])
 async def test_fr_51_a_redirect_is_followed_after_the_wait_it_asks_for_as_far_as_a_visit_can_wait(
     web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, stated: str, waited: int
@@ -466,8 +493,8 @@ async def test_fr_56_a_new_disallow_is_seen_at_the_next_visit_where_robots_txt_m
         await pass_time(crawl, clock, days=2)
         assert set(paths(acme)) == {ROBOTS}
         assert (await reasons(crawl, acme))[ARD] == ("disallowed", "robots")
-        (hit,) = await crawl.search("echo")
-        assert hit.stale_since is not None, "it is still shown, as something that cannot be confirmed"
+        assert await crawl.search("echo") == []
+        assert (await crawl.changes())[-1].reason == "robots"
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,20 @@
-"""Publishers who let robots.txt say that they want to be left alone, with `crawl.withdraw_on_robots`."""
+"""Publishers who let robots.txt say that they want to be left alone."""
 
 import pytest
 
 from tests.conftest import OpenCrawl
+from tests.fakes.cards import CARD, agent_card, agent_entry, skill, urn
 from tests.fakes.clock import FakeClock
 from tests.fakes.contents import replay
-from tests.fakes.harness import Crawl
+from tests.fakes.harness import ALL_SURFACES, Crawl
 from tests.fakes.history import pass_time, visit_due
+from tests.fakes.registry import serving
 from tests.fakes.web import FakeWeb, Site, entry
 
 ARD = "/.well-known/ard.json"
 ECHO = "urn:air:acme.example:tool:echo"
 ALLOW, FORBID = "User-agent: *\nAllow: /\n", "User-agent: *\nDisallow: /\n"
 NO_CACHE = {"Cache-Control": "no-cache"}
-WITHDRAWING = {"withdraw_on_robots": True}
 
 
 def publish(site: Site) -> None:
@@ -32,7 +33,7 @@ async def test_what_robots_txt_forbids_leaves_the_index_at_the_next_visit_though
     acme, other = web.site("acme"), web.site("other")
     publish(acme)
     other.manifest(entry("other", "other.example"))
-    async with open_crawl(acme, other, crawl=WITHDRAWING) as crawl:
+    async with open_crawl(acme, other) as crawl:
         await crawl.run()
         acme.robots(FORBID, headers=NO_CACHE)
         acme.pages.pop("/")
@@ -54,7 +55,7 @@ async def test_what_is_allowed_again_is_listed_again_without_being_transferred(
 ) -> None:
     acme = web.site("acme")
     publish(acme)
-    async with open_crawl(acme, crawl=WITHDRAWING) as crawl:
+    async with open_crawl(acme) as crawl:
         await crawl.run()
         acme.robots(FORBID, headers=NO_CACHE)
         await crawl.run()
@@ -76,7 +77,7 @@ async def test_a_robots_txt_that_fails_withdraws_nothing(
 ) -> None:
     acme = web.site("acme")
     publish(acme)
-    async with crawl_sqlite(acme, crawl=WITHDRAWING) as crawl:
+    async with crawl_sqlite(acme) as crawl:
         await crawl.run()
         acme.robots(FORBID, headers=NO_CACHE, status=status)
         clock.advance(days=40)
@@ -90,22 +91,49 @@ async def test_only_what_is_forbidden_is_withdrawn(web: FakeWeb, crawl_sqlite: O
     acme = web.site("acme")
     publish(acme)
     acme.manifest(entry("old"), path="/.well-known/ai-catalog.json")
-    async with crawl_sqlite(acme, crawl=WITHDRAWING) as crawl:
+    async with crawl_sqlite(acme) as crawl:
         await crawl.run()
         acme.robots(f"User-agent: *\nDisallow: {ARD}\n", headers=NO_CACHE)
         await crawl.run()
         assert await crawl.identifiers() == ["urn:air:acme.example:tool:old"]
 
 
-async def test_without_the_setting_it_stays_and_says_that_it_is_disallowed(
+async def test_with_the_setting_off_it_stays_and_says_that_it_is_disallowed(
     web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock
 ) -> None:
     acme = web.site("acme")
     publish(acme)
-    async with crawl_sqlite(acme) as crawl:
+    async with crawl_sqlite(acme, crawl={"withdraw_on_robots": False}) as crawl:
         await crawl.run()
         acme.robots(FORBID, headers=NO_CACHE)
         await crawl.run()
         assert await crawl.identifiers() == [ECHO]
         (hit,) = await crawl.search("echo")
         assert hit.stale_since is not None
+
+
+async def test_a_card_that_is_forbidden_leaves_search_and_its_entry_stays(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    acme = web.site("acme")
+    acme.robots(ALLOW, headers=NO_CACHE)
+    acme.json(CARD, agent_card(skills=[skill("zanzibar", "spices")]))
+    acme.manifest(agent_entry(capabilities=[], tags=[]))
+    origin = {"origin": acme.origin, "surfaces": list(ALL_SURFACES)}
+    async with serving(open_crawl, origin) as registry:
+        assert await registry.found("zanzibar") == [urn()]
+        acme.robots(f"User-agent: *\nDisallow: {CARD}\n", headers=NO_CACHE)
+        web.clear_log()
+        clock.advance(hours=2)
+        await registry.crawl.run()
+        assert CARD not in [seen.path for seen in acme.requests()]
+        assert await registry.found("zanzibar") == []
+        assert await registry.found("planner") == [urn()]
+        (found,) = (await registry.search("planner"))["results"]
+        assert found["ardvark:artifact"]["freshness"]["state"] == "disallowed"
+        assert (await last_reasons(registry.crawl))[-1] == ("artifact.removed", urn(), "robots")
+
+        acme.robots(ALLOW, headers=NO_CACHE)
+        await pass_time(registry.crawl, clock, days=2)
+        assert await registry.found("zanzibar") == [urn()]
+        assert acme.requests(CARD)[0].status == 304
