@@ -1,45 +1,82 @@
-"""A crawl against a bare aiohttp client that makes the same requests on the same servers.
+"""What a visit costs our crawl, a bare aiohttp client and Scrapy that make the same requests on the same servers.
 
-Both run in processes of their own, in turn, several rounds; CPU is that of the client process. The bare client makes
-the GETs of a visit one after the other on one connection per origin, as many origins at a time as the crawl, and does
-nothing with the answers. Its request list is what the crawl was seen to ask for.
+Each runs in a process of its own, in turn, several rounds; CPU is that of the client process. What was asked is counted
+by the server, which must have seen the same from all three: one connection an origin, and on it the requests of a
+visit. Over TLS each connection is a full handshake with a verified certificate, so the price of that is in all three.
+
+- Bare aiohttp does nothing with the answers.
+- Scrapy obeys robots.txt and parses manifests, and keeps nothing. In the second crawl its spider is told the entity
+  tags. Its own cache would be nearer to what a crawler that looks again needs, but writes six files for an answer: this
+  way the comparison flatters Scrapy, not us.
+- Ours is the whole visit: guard, robots.txt, strict reading, every change and every look in the database.
+
+A visit of one document is that of an origin which leads named and no setting: robots.txt and the manifest. One of four
+requests looks at the older path and the home page too, as at an origin of the settings. In the second crawl every
+document is answered by 304; robots.txt and the older path are not there, which takes a 404 each time.
 """
 
-import asyncio
 import json
-import resource
 import shutil
-import ssl
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import trustme
 
-ORIGINS = 1500
-ENTRIES = 4
-VISITS = 100
-ROUNDS = 3
-_PATHS = ("/robots.txt", "/.well-known/ard.json", "/", "/.well-known/ai-catalog.json")
-_RUNS = (("bare, first", "bare"), ("crawl, first", "crawl"), ("bare, 304", "bare304"), ("crawl, 304", "crawl"))
+from tests.bench.visits import AT_A_TIME, ENTRIES, KINDS, ORIGINS, Job, expected
+
+ROUNDS = {"https": 3, "http": 2}
+# Over TLS: at most so many times bare aiohttp, for a first visit and for one answered by 304, and Scrapy against ours.
+_AIMS = {False: 1.8, True: 1.6}
+_AIM_SCRAPY = 3.0
+_CLIENTS = {
+    "bare": ("tests.bench.crawl_clients", "bare"),
+    "ardvark": ("tests.bench.crawl_clients", "ardvark"),
+    "scrapy": ("tests.bench.crawl_scrapy",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The web that is crawled, and how to ask it what it has seen."""
+
+    process: "subprocess.Popen[str]"
+    ports: dict[str, int]
+    authority: str
+
+    def seen(self) -> dict[str, int]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        counts: dict[str, int] = json.loads(self.process.stdout.readline())
+        return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What the visits of one client in one process came to, each."""
+
+    rate: float
+    cpu_ms: float
 
 
 def bench_crawl() -> None:
-    """Print requests per second and CPU per request, first crawl and all-304 crawl, plain and over TLS."""
-    print(f"crawl: {ORIGINS} origins, {len(_PATHS)} requests each, {ENTRIES} entries each, {VISITS} visits at a time")
-    with _served() as (plain, secure, authority):
-        for scheme, port in (("http", plain), ("https", secure)):
-            _compare(scheme, port, authority)
+    """Print visits a second and CPU a visit, first crawl and all-304 crawl, over TLS and plain, and their ratios."""
+    print(f"crawl: {ORIGINS} origins of {ENTRIES} entries, {AT_A_TIME} visits at a time; ratios of the least CPU")
+    with _served() as served:
+        for scheme in ROUNDS:
+            for kind in KINDS:
+                _compare(served, scheme, kind)
 
 
 @contextmanager
-def _served() -> Iterator[tuple[int, int, Path]]:
+def _served() -> Iterator[Served]:
     folder = Path(tempfile.mkdtemp(prefix="ardvark-bench-"))
     try:
         authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
@@ -49,120 +86,51 @@ def _served() -> Iterator[tuple[int, int, Path]]:
         command = [sys.executable, "-m", "tests.bench.server", str(folder), str(ENTRIES)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None
-            plain, secure = server.stdout.readline().split()
-            yield int(plain), int(secure), folder / "ca.pem"
+            plain, secure = map(int, server.stdout.readline().split())
+            yield Served(server, {"http": plain, "https": secure}, str(folder / "ca.pem"))
             server.communicate("")
     finally:
         shutil.rmtree(folder)
 
 
-def _compare(scheme: str, port: int, authority: Path) -> None:
-    results: dict[str, list[dict[str, float]]] = {}
-    for _ in range(ROUNDS):
+def _compare(served: Served, scheme: str, kind: str) -> None:
+    rounds: dict[tuple[bool, str], list[Round]] = {}
+    for _ in range(ROUNDS[scheme]):
         with tempfile.TemporaryDirectory(prefix="ardvark-bench-") as folder:
-            for name, mode in _RUNS:
-                arguments = [mode, scheme, str(port), str(authority), folder]
-                command = [sys.executable, "-m", "tests.bench.crawl", *arguments]
-                output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-                results.setdefault(name, []).append(json.loads(output.splitlines()[-1]))
-    print(f"\n{scheme:14} {'req/s':>8} {'CPU µs/req':>11} {'CPU ratio':>10} {'rate ratio':>11}")
-    best = {name: _best(rounds) for name, rounds in results.items()}
-    for kind in ("first", "304"):
-        bare, ours = best[f"bare, {kind}"], best[f"crawl, {kind}"]
-        for name, row in ((f"bare, {kind}", bare), (f"crawl, {kind}", ours)):
-            ratios = f"{bare['cpu'] / row['cpu']:10.2f} {row['rate'] / bare['rate']:11.2f}" if row is ours else ""
-            print(f"{name:14} {row['rate']:8.0f} {row['cpu']:11.0f} {ratios}")
+            for again in (False, True):
+                job = Job(scheme, served.ports[scheme], kind, again, served.authority, folder)
+                for client in _CLIENTS:
+                    rounds.setdefault((again, client), []).append(_run(served, client, job))
+    _show(f"{scheme}, {kind}", rounds, aimed=scheme == "https")
 
 
-def _best(rounds: list[dict[str, float]]) -> dict[str, float]:
-    return {
-        "rate": max(row["requests"] / row["seconds"] for row in rounds),
-        "cpu": min(row["cpu_s"] / row["requests"] * 1e6 for row in rounds),
-        "median": statistics.median(row["seconds"] for row in rounds),
-    }
+def _run(served: Served, client: str, job: Job) -> Round:
+    command = [sys.executable, "-m", *_CLIENTS[client], job.write()]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    measured = json.loads(output.splitlines()[-1])
+    seen, wanted = served.seen(), expected(job)
+    assert seen == wanted, f"{client} made other requests than a visit has: {seen}, not {wanted}"
+    return Round(ORIGINS / measured["seconds"], measured["cpu_s"] / ORIGINS * 1000)
 
 
-# --- the two clients, each run in a process of its own ----------------------------------------------------------------
-
-
-def _client(mode: str, scheme: str, port: str, authority: str, folder: str) -> None:
-    import uvloop
-
-    origins = [f"{scheme}://o{number}.bench.example:{port}" for number in range(ORIGINS)]
-    if mode == "crawl":
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            measured = runner.run(_crawl(origins, authority, folder))
-    else:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            measured = runner.run(_bare(origins, authority, conditional=mode == "bare304"))
-    measured["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps(measured))
-
-
-async def _bare(origins: list[str], authority: str, *, conditional: bool) -> dict[str, float]:
-    import aiohttp
-    from aiohttp.abc import AbstractResolver
-
-    class Loopback(AbstractResolver):
-        async def resolve(self, host: str, port: int = 0, family: Any = 0) -> list[Any]:
-            return [{"hostname": host, "host": "127.0.0.1", "port": port, "family": 2, "proto": 0, "flags": 0}]
-
-        async def close(self) -> None:
-            pass
-
-    context = ssl.create_default_context(cafile=authority)
-    connector = aiohttp.TCPConnector(resolver=Loopback(), limit=VISITS, ssl=context)
-    made = 0
-    waiting = iter(enumerate(origins))
-
-    async def visit(session: aiohttp.ClientSession) -> None:
-        nonlocal made
-        for number, origin in waiting:
-            for path in _PATHS:
-                headers = {}
-                if conditional and path == "/.well-known/ard.json":
-                    headers = {"If-None-Match": f'"m{number}"'}
-                elif conditional and path == "/":
-                    headers = {"If-None-Match": '"page"'}
-                async with session.get(origin + path, headers=headers) as response:
-                    await response.read()
-                made += 1
-
-    async with aiohttp.ClientSession(connector=connector) as session:
-        began, cpu = time.perf_counter(), time.process_time()
-        await asyncio.gather(*(visit(session) for _ in range(VISITS)))
-        return {"requests": made, "seconds": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
-
-
-async def _crawl(origins: list[str], authority: str, folder: str) -> dict[str, float]:
-    from config.loading import load_settings
-    from config.logging import configure_logging
-    from crawler.commands.session import crawling
-    from crawler.crawl import crawl_once
-
-    settings = load_settings(
-        overrides={
-            # Only what the bare client asks for as well.
-            "origins": [{"origin": origin, "surfaces": ["ard"]} for origin in origins],
-            "storage": {"url": f"sqlite+aiosqlite:///{folder}/bench.db"},
-            "network": {
-                "allow_http": True,
-                "allow_private": ["127.0.0.0/8"],
-                "hosts": {"*.example": "127.0.0.1"},
-                "extra_ca_file": authority,
-            },
-            "politeness": {"min_delay": "0s"},
-            "logging": {"level": "warning"},
+def _show(title: str, rounds: dict[tuple[bool, str], list[Round]], *, aimed: bool) -> None:
+    print(f"\n{title:24} {'visits/s':>8} {'median':>7} {'CPU ms':>7} {'median':>7}  ratio")
+    for again in (False, True):
+        least = {client: min(row.cpu_ms for row in rounds[again, client]) for client in _CLIENTS}
+        ratios = {
+            "bare": "",
+            "ardvark": f"{least['ardvark'] / least['bare']:5.2f} x bare" + _aim(f"<= {_AIMS[again]}", aimed),
+            "scrapy": f"{least['scrapy'] / least['ardvark']:5.2f} x ardvark" + _aim(f">= {_AIM_SCRAPY}", aimed),
         }
-    )
-    configure_logging(settings.logging)
-    async with crawling(settings) as parts:
-        began, cpu = time.perf_counter(), time.process_time()
-        await crawl_once(parts.crew, origins, parts.writer.tally, visits=VISITS)
-        made = sum(parts.writer.tally.documents.values())
-        assert made == len(origins) * len(_PATHS), f"{made} requests are not those of the bare client"
-        return {"requests": made, "seconds": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
+        for client in _CLIENTS:
+            taken = rounds[again, client]
+            print(
+                f"{'304' if again else 'first'}, {client:17} {max(row.rate for row in taken):8.0f} "
+                f"{statistics.median(row.rate for row in taken):7.0f} {least[client]:7.2f} "
+                f"{statistics.median(row.cpu_ms for row in taken):7.2f}  {ratios[client]}".rstrip(),
+                flush=True,
+            )
 
 
-if __name__ == "__main__":
-    _client(*sys.argv[1:])
+def _aim(bound: str, aimed: bool) -> str:
+    return f" (aim {bound})" if aimed else ""

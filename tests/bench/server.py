@@ -1,15 +1,18 @@
 """The web that the benchmarks crawl: a process of its own that spends as little as it can on each answer.
 
 Every host `o<number>.bench.example` serves a small manifest with an entity tag; `/` is a page without links, robots.txt
-and the predecessor path are absent.
+and the predecessor path are absent. For each line on its standard input it says what it has answered since the last
+one.
 """
 
 import asyncio
 import json
 import ssl
 import sys
+from collections import Counter
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import uvloop
 
@@ -49,8 +52,10 @@ def manifest(number: int, entries: int) -> tuple[bytes, bytes]:
 
 class _Server(asyncio.Protocol):
     entries = 4
+    answered: ClassVar[Counter[bytes]] = Counter()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.answered[b"connections"] += 1
         self._transport = transport
         self._buffer = b""
 
@@ -58,11 +63,13 @@ class _Server(asyncio.Protocol):
         self._buffer += data
         while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             head, self._buffer = self._buffer[:end], self._buffer[end + 4 :]
-            self._transport.write(self._answer(head))  # type: ignore[attr-defined]
+            path = head.split(b" ", 2)[1]
+            answer = self._answer(path, head)
+            self.answered[b"%s %s" % (path, answer[9:12])] += 1
+            self._transport.write(answer)  # type: ignore[attr-defined]
 
-    def _answer(self, head: bytes) -> bytes:
+    def _answer(self, path: bytes, head: bytes) -> bytes:
         lines = head.split(b"\r\n")
-        path = lines[0].split(b" ", 2)[1]
         fields = {name.lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines[1:])}
         if path == b"/.well-known/ard.json":
             number = int(fields[b"host"].partition(b".")[0][1:])
@@ -95,7 +102,9 @@ async def _serve(folder: Path, entries: int) -> None:
     secure = await loop.create_server(_Server, "127.0.0.1", 0, ssl=context, backlog=4096)
     print(plain.sockets[0].getsockname()[1], secure.sockets[0].getsockname()[1], flush=True)
     # The parent closes our standard input when it is done with us.
-    await loop.run_in_executor(None, sys.stdin.read)
+    while await loop.run_in_executor(None, sys.stdin.readline):
+        print(json.dumps({name.decode(): count for name, count in _Server.answered.items()}), flush=True)
+        _Server.answered.clear()
 
 
 if __name__ == "__main__":
