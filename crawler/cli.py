@@ -23,6 +23,7 @@ _COMMANDS = {
     "status": ("status", "status", "Show how crawler and index are doing."),
     "origins": ("origins", "origins", "Look after the allowlist."),
     "visit": ("visit", "visit", "Visit an origin or an entry now and show the difference."),
+    "probe": ("probe", "probe", "Ask the endpoint of a server card for its tools, where that is switched on."),
     "history": ("history", "history", "Show what an entry and its card said before."),
     "drift": ("drift", "drift", "Show where catalogs and live cards disagree."),
     "changes": ("changes", "changes", "Print the change feed."),

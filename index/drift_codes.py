@@ -7,6 +7,7 @@ CODES = frozenset(
         "drift.capability_removed",
         "drift.cards_contradict",
         "drift.digest_mismatch",
+        "drift.endpoint_tools",
         "drift.hybrid_mismatch",
         "drift.inline_stale",
         "drift.interface_changed",

@@ -76,7 +76,7 @@ def _parts(shown: dict[str, Any]) -> Iterator[str]:
         ]
     )
     if shown["artifact"] is not None:
-        yield "Artifact:\n" + _artifact(shown["artifact"])
+        yield "Artifact:\n" + _artifact(shown["artifact"], _only_observed(shown["drift"]))
     if shown["drift"]:
         yield "Open drift:\n" + drift_table(shown["drift"])
     cells = [(item["state"], item["url"] + "#" + item["pointer"], item["mechanism"]) for item in shown["sources"]]
@@ -103,7 +103,13 @@ def _endorsed(endorsement: dict[str, Any]) -> str:
     return f"{endorsement['verdict']}{why} by {endorsement['brandDomain']}"
 
 
-def _artifact(artifact: dict[str, Any]) -> str:
+def _only_observed(drifts: Sequence[dict[str, Any]]) -> list[str]:
+    """Name the tools that an endpoint was seen to serve and that its card does not list."""
+    found = [item["live"] for item in drifts if item["code"] == "drift.endpoint_tools"]
+    return list(dict.fromkeys(str(name) for value in found for name in value["missing_in_card"]))
+
+
+def _artifact(artifact: dict[str, Any], only_observed: Sequence[str]) -> str:
     summary = artifact.get("summary", {})
     lines = _lines(
         [
@@ -115,6 +121,7 @@ def _artifact(artifact: dict[str, Any]) -> str:
             ("version", summary.get("version")),
             ("skills", ", ".join(map(str, summary.get("skills", [])))),
             ("tools", ", ".join(map(str, summary.get("tools", [])))),
+            ("observed, not declared", ", ".join(only_observed)),
             ("freshness", _plain(artifact.get("freshness"))),
             ("entry is behind", _behind(artifact.get("updatedAtLag"))),
             *(("signature", _signature(item)) for item in artifact.get("signatures") or ()),

@@ -1,7 +1,7 @@
 """Reading a response body within bounds: bytes counted as they are decoded, compressed or not."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from aiohttp import ClientResponse
@@ -11,6 +11,8 @@ from index.documents import Outcome
 
 _SKIPPED = 65_536
 _GZIP_MAGIC = b"\x1f\x8b"
+# Is told each decoded piece of a body and says whether the rest is not wanted.
+Enough = Callable[[bytes], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +24,10 @@ class Body:
     truncated: bool = False
 
 
-async def read_body(response: ClientResponse, content_encoding: str, *, max_size: int, truncate: bool) -> Body:
-    """Stream the body, counting bytes as decoded; an incomplete one is a failure (RFC 9112 8).
+async def read_body(
+    response: ClientResponse, content_encoding: str, *, max_size: int, truncate: bool, enough: Enough | None = None
+) -> Body:
+    """Stream the body, counting bytes as decoded; an incomplete one is a failure (RFC 9112 8) unless it is `enough`.
 
     Raises Fault when the body is too large or cannot be decoded; the client's own errors pass through.
     """
@@ -44,6 +48,8 @@ async def read_body(response: ClientResponse, content_encoding: str, *, max_size
                 return Body(b"".join(chunks), wire_size, truncated=True)
             chunks.append(piece)
             size += len(piece)
+            if enough is not None and enough(piece):
+                return Body(b"".join(chunks), wire_size)
     if decoder is not None:
         decoder.finish()
     return Body(b"".join(chunks), wire_size)

@@ -20,7 +20,7 @@ from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt,
 from yarl import URL
 
 from crawler.clock import Clock
-from crawler.fetch.body import Body, read_body, skip_body
+from crawler.fetch.body import Body, Enough, read_body, skip_body
 from crawler.fetch.faults import (
     LONGEST_DETAIL,
     ConnectionFault,
@@ -44,6 +44,8 @@ from index.http_date import parse_http_date
 from index.urls import BadUrl, origin_of, resolve, scheme_of
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# The others would turn a request with a body into one without (RFC 9110 15.4).
+_REDIRECTS_OF_BODIES = frozenset({307, 308})
 _SUCCESS = frozenset({200, 203})
 _OFF_THE_ALLOWLIST = frozenset({"not_allowlisted", "port"})
 _ACCEPT = "application/json, application/*+json;q=0.9, text/html;q=0.8, */*;q=0.5"
@@ -78,7 +80,8 @@ class Request:
     """What to fetch: a canonical URL, its conditions, and how many decoded bytes are wanted.
 
     `truncate` keeps the first `max_size` bytes of a longer body; otherwise a longer body is `too_large`. `robots` names
-    the robots decision that let the request through.
+    the robots decision that let the request through. A stream of events is read only for `enough`, which is told each
+    piece of it and ends it by saying True.
     """
 
     url: str
@@ -88,6 +91,9 @@ class Request:
     reload: bool = False
     headers: Mapping[str, str] = field(default_factory=dict)
     robots: str = ""
+    method: str = "GET"
+    body: bytes | None = None
+    enough: Enough | None = None
 
 
 # Decides about one URL before it is requested, redirect targets included.
@@ -251,7 +257,7 @@ class FetchClient:
                     exchange = await self._exchange(walk, budget_s - walk.worked_s)
                 finally:
                     walk.worked_s += self._clock.monotonic() - began
-            if exchange.status not in _REDIRECTS:
+            if exchange.status not in walk.redirects:
                 return exchange
             walk.redirect(exchange, self._limits.redirects)
             await self._wait_before_redirect(exchange)
@@ -311,8 +317,12 @@ class FetchClient:
         """Send the request and read the answer within the budget; the watch minds the deadline of the head."""
         exchange.head_by = asyncio.get_running_loop().time() + self._limits.headers.total_seconds()
         async with asyncio.timeout(budget_s) as exchange.deadline:
-            response = await session.get(
-                URL(walk.url, encoded=True), headers=walk.request_headers(), allow_redirects=False
+            response = await session.request(
+                walk.request.method,
+                URL(walk.url, encoded=True),
+                headers=walk.request_headers(),
+                data=walk.request.body,
+                allow_redirects=False,
             )
             await self._read(response, walk, exchange)
 
@@ -322,14 +332,16 @@ class FetchClient:
             exchange.status = response.status
             exchange.headers = _fields(response)
             if response.status in _SUCCESS:
-                if exchange.headers.get("content-type", "").lower().startswith(_EVENT_STREAM):
-                    raise Fault(Outcome.WRONG_KIND, "event_stream", "a stream of events, which is no document")
                 request = walk.request
+                is_stream = exchange.headers.get("content-type", "").lower().startswith(_EVENT_STREAM)
+                if is_stream and request.enough is None:
+                    raise Fault(Outcome.WRONG_KIND, "event_stream", "a stream of events, which is no document")
                 exchange.body = await read_body(
                     response,
                     exchange.headers.get("content-encoding", ""),
                     max_size=request.max_size,
                     truncate=request.truncate,
+                    enough=request.enough if is_stream else None,
                 )
                 if exchange.broke_off:
                     raise Fault(Outcome.UNREACHABLE, "incomplete", "the connection broke off")
@@ -377,6 +389,11 @@ class _Walk:
         self.last: _Exchange | None = None
         self.requests = 0
         self.worked_s = 0.0
+
+    @property
+    def redirects(self) -> frozenset[int]:
+        """Give the statuses after which the same request is made elsewhere."""
+        return _REDIRECTS if self.request.body is None else _REDIRECTS_OF_BODIES
 
     def request_headers(self) -> dict[str, str]:
         headers = dict(self.request.headers)

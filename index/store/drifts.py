@@ -14,6 +14,7 @@ from index.records import Standing
 from index.served import members_of
 from index.store.changes import Change
 from index.store.drift_rows import MISSING, Live, Older, Side, Verdict, close_moved, close_removed, reconcile
+from index.store.endpoints import judge_endpoints
 from index.store.engines import chunks
 from index.store.tables import artifacts, copy_key, documents, entries, versions
 
@@ -43,6 +44,7 @@ def settle_drifts(
     verdicts = [_judge_entry(row, lives[row.artifact_id], sighted) for row in rows if row.artifact_id in lives]
     there = {key: live for key, live in lives.items() if live.is_there}
     verdicts += [_judge_hybrid(there[key], at) for key, at in sighted.artifacts.items() if key in there]
+    verdicts += judge_endpoints(connection, there, sighted.artifacts)
     events = close_removed(connection, sighted.removed, now)
     events += close_moved(connection, _pointing(connection, sighted.written), now)
     return events + reconcile(connection, [*verdicts, *further], now)

@@ -10,6 +10,8 @@ import pytest
 from aiohttp import web as server
 
 from config.loading import load_settings
+from crawler.assembly import make_client
+from crawler.probe import Probed, probe
 from crawler.upkeep import Upkeep
 from index.store.snapshots import load_snapshot
 from index.store.tables import documents
@@ -18,6 +20,7 @@ from tests.conftest import OpenCrawl
 from tests.fakes.cards import (
     CARD,
     LEGACY,
+    MCP,
     agent_card,
     agent_entry,
     all_drifts,
@@ -25,6 +28,7 @@ from tests.fakes.cards import (
     feed,
     open_drifts,
     rows_of,
+    server_card,
     skill,
     urn,
     versions_of,
@@ -33,9 +37,11 @@ from tests.fakes.clock import FakeClock
 from tests.fakes.harness import ALL_SURFACES, Crawl
 from tests.fakes.history import pass_time
 from tests.fakes.registry import Registry, serving
+from tests.fakes.tools import RealServer
 from tests.fakes.web import FakeWeb, Page, Site, entry
 
 ARD = "/.well-known/ard.json"
+SERVER = "/server.json"
 A2A_ONLY = ("ard", "a2a")
 
 
@@ -158,6 +164,53 @@ async def test_fr_66_cards_of_one_site_that_contradict_each_other_are_one_record
         acme.json(LEGACY, {**old, "version": "2.0.0", "url": "https://o.example/v2"})
         await crawl.run()
         assert await open_drifts(crawl) == []
+
+
+# --- FR-67: a card leaves out a tool ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("as_events", [True, False])
+async def test_fr_67_a_tool_that_the_endpoint_serves_and_the_card_leaves_out_is_drift_once_a_probe_has_seen_it(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock, as_events: bool
+) -> None:
+    acme = web.site("acme")
+    async with RealServer("lookup", "fetch", "report", as_events=as_events) as tools:
+        remotes = [{"type": "streamable-http", "url": tools.url}]
+        acme.json(SERVER, server_card(remotes=remotes, tools=["lookup", "fetch"]))
+        acme.manifest(agent_entry("echo", url=SERVER, type=MCP, version="1.2.0", tags=None, capabilities=None))
+        listed = origin(acme, "ard", "mcp", artifact_hosts=[tools.authority])
+        async with serving(open_crawl, listed, probe={"enabled": True}) as registry:
+            crawl = registry.crawl
+            assert tools.seen == [], "no crawl asks an endpoint"
+            before = (await cards_by_path(crawl))[SERVER]
+            found = await probed(crawl, urn("echo"))
+            assert (found.finding.state, found.finding.tools) == ("open", ["lookup", "fetch", "report"])
+            (row,) = await all_drifts(crawl)
+            assert (row.code, row.drift_class, row.identifier) == ("drift.endpoint_tools", "search", urn("echo"))
+            assert row.live_value == {"missing_in_card": ["report"], "tools": ["lookup", "fetch", "report"]}
+            assert row.catalog_value == {"missing_at_endpoint": [], "tools": ["lookup", "fetch"]}
+            assert (row.catalog_url, row.live_url) == (acme.url(SERVER), tools.url)
+            assert (row.copy_old_at, row.live_seen_at) == (before.first_seen_at, found.finding.asked_at)
+            assert (await cards_by_path(crawl))[SERVER] == before, "the card says what it said"
+            assert await registry.found("report") == [], "what was only observed is searched by nobody"
+            (item,) = (await registry.get(f"/api/v1/agents/{urn('echo')}/drift")).json["items"]
+            assert (item["code"], item["live"]["missing_in_card"]) == ("drift.endpoint_tools", ["report"])
+            clock.advance(hours=1)
+            again = await probed(crawl, urn("echo"))
+            (row,) = await all_drifts(crawl)
+            assert (row.confirmed_at, row.live_seen_at) == (again.finding.asked_at,) * 2, "one drift, confirmed"
+            acme.json(SERVER, server_card(remotes=remotes, tools=["lookup", "fetch", "report"]))
+            await crawl.run()
+            (row,) = await all_drifts(crawl)
+            assert (row.closed_at, row.closed_by) == (clock.now(), "catalog")
+        assert {seen.headers.get("User-Agent", "").split("/")[0] for seen in tools.seen} == {"ardvark"}
+        assert not [seen for seen in tools.seen if "Authorization" in seen.headers or "Cookie" in seen.headers]
+
+
+async def probed(crawl: Crawl, target: str, **options: Any) -> Probed:
+    """Probe as the command does, with the clock of the crawl."""
+    async with make_client(crawl.settings, crawl.clock) as client:
+        return await probe(crawl.settings, crawl.clock, client, crawl.database, target, **options)
 
 
 # --- FR-68: what answers at an advertised address ---------------------------------------------------------------------

@@ -9,7 +9,7 @@ from index.diff import ChangeClass
 from index.drift_codes import CODES
 
 ROOT = Path(__file__).parents[2]
-COMPARISONS = [ROOT / "index" / name for name in ("drift.py", "entry_drift.py")]
+COMPARISONS = [ROOT / "index" / name for name in ("drift.py", "entry_drift.py", "tool_drift.py")]
 CODE = re.compile(r"drift\.[a-z_]+")
 ROW = re.compile(r"^\| `(drift\.[a-z_]+)` \|(.+)\|$", re.MULTILINE)
 # What a row may say of a class beside its name: that the difference decides.
