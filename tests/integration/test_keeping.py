@@ -119,7 +119,6 @@ FAULTS: dict[str, tuple[Callable[[Site], None], Outcome]] = {
     "401": (_answer(401), Outcome.WITHHELD),
     "403": (_answer(403), Outcome.WITHHELD),
     "451": (_answer(451), Outcome.WITHHELD),
-    "robots.txt forbids it": (_robots("User-agent: *\nDisallow: /.well-known/\n"), Outcome.DISALLOWED),
     "robots.txt answers 503": (_robots("busy", 503), Outcome.DISALLOWED),
     "too large": (_body(b'{"entries": []' + b" " * 1_100_000 + b"}"), Outcome.TOO_LARGE),
     "damaged JSON": (_body(b'{"entries": ['), Outcome.MALFORMED),
@@ -179,7 +178,7 @@ async def test_a_failure_removes_nothing_and_marks_the_listing_stale(
         assert await crawl.changes() == before
 
 
-@pytest.mark.parametrize("name", ["robots.txt forbids it"])
+@pytest.mark.parametrize("name", ["403"])
 async def test_stale_is_stale_on_both_engines_and_show_says_why(
     web: FakeWeb, open_crawl: OpenCrawl, prepared_url: str, name: str
 ) -> None:
