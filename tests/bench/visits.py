@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-ORIGINS = 500
+ORIGINS = 400
 ENTRIES = 4
 AT_A_TIME = 100
 
