@@ -4,6 +4,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from index.documents import DocumentState, DocumentVisit, FollowedLead
+from index.renditions import Rendition
 
 
 class Shelf(Protocol):
@@ -20,6 +21,9 @@ class Shelf(Protocol):
 
     async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
         """Take all the leads of a document that was recorded before."""
+
+    async def record_rendition(self, rendition: Rendition) -> None:
+        """Take what a card that was recorded before is for clients of older versions."""
 
 
 @dataclass
@@ -46,3 +50,6 @@ class MemoryShelf:
 
     async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
         self.leads[url] = leads
+
+    async def record_rendition(self, rendition: Rendition) -> None:
+        """Forget it: there is no drift where nothing is kept."""

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from crawler.clock import Clock
 from index.documents import DocumentState, DocumentVisit, FollowedLead
+from index.renditions import Rendition
 from index.store.database import Database
 from index.store.documents import load_state
 from index.store.frontier import Hold
 from index.store.snapshots import load_snapshot
-from index.store.writer import Came, RecordLeads, RecordVisit, Writer
+from index.store.writer import Came, RecordLeads, RecordRendition, RecordVisit, Writer
 
 
 class StoredShelf:
@@ -45,6 +46,9 @@ class StoredShelf:
     async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
         self._pending.append(await self._writer.submit(RecordLeads(url, leads, self._clock.now(), self._hold)))
 
+    async def record_rendition(self, rendition: Rendition) -> None:
+        self._pending.append(await self._writer.submit(RecordRendition(rendition, self._hold)))
+
     async def settled(self) -> None:
         """Wait until everything recorded is committed; raises what kept a record from being written."""
         pending, self._pending = self._pending, []
@@ -69,7 +73,7 @@ class RehearsalShelf:
         self._clock = clock
         self._states: dict[str, DocumentState] = {}
         self._bodies: dict[str, bytes] = {}
-        self.units: list[RecordVisit | RecordLeads] = []
+        self.units: list[RecordVisit | RecordLeads | RecordRendition] = []
 
     @property
     def visits(self) -> list[DocumentVisit]:
@@ -90,3 +94,6 @@ class RehearsalShelf:
 
     async def record_leads(self, url: str, leads: tuple[FollowedLead, ...]) -> None:
         self.units.append(RecordLeads(url, leads, self._clock.now()))
+
+    async def record_rendition(self, rendition: Rendition) -> None:
+        self.units.append(RecordRendition(rendition))

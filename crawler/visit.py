@@ -32,6 +32,7 @@ from crawler.policy.cadence import Range
 from crawler.policy.freshness import Verdict
 from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
 from crawler.policy.watch import WatchRules, after_failure, conditions_for, judge_304
+from crawler.rendition import RenditionVisit
 from crawler.shelf import Shelf
 from crawler.signing import SignatureVisit, TrustedKeys
 from crawler.surfaces import ard
@@ -190,6 +191,8 @@ class _Visit:
         verify = self._signing.verify
         self._judge = Judge(policy.rules, clock, shelf, self._fetch, self._is_catch_all, self._decide, verify)
         self._madp = MadpVisit(rules.origin, scope, shelf, self._states, madp)
+        every, depth = policy.rules.manifest_watch.unconditional_every, policy.rules.bounds.json_depth
+        self._renditions = RenditionVisit(clock, self._fetch_rendition, every, depth)
         self._report = VisitReport(rules.origin)
         self._silence = 0
         # Hosts of others that asked to be left alone, and until when.
@@ -279,6 +282,21 @@ class _Visit:
         if visit.state.kind is DocumentKind.ARTIFACT:
             self._agenda.advance_rows()
         self._let_rest(visit.observation)
+        await self._compare_renditions(state, visit)
+
+    async def _compare_renditions(self, before: DocumentState, visit: DocumentVisit) -> None:
+        """See what a card is for older clients, unless the origin wants to be asked little."""
+        if self._is_slow() or self._report.wait is not None:
+            return
+        rendition = await self._renditions.compare(before, visit)
+        if rendition is not None:
+            await self._shelf.record_rendition(rendition)
+
+    async def _fetch_rendition(self, url: str, headers: Mapping[str, str]) -> Observation:
+        request = Request(url, self._policy.manifest_size, headers=headers, robots=self._report.robots)
+        observation = await self._client.fetch(request, self._approve, self._gate.spacing)
+        self._let_rest(observation)
+        return observation
 
     def _let_rest(self, observation: Observation) -> None:
         """Heed a Retry-After for the host that answered; what is on others, the visited origin too, goes on."""

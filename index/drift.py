@@ -43,6 +43,7 @@ __all__ = [
     "compare_hybrid",
     "compare_inline",
     "compare_manifests",
+    "compare_renditions",
     "lag",
     "stale_since",
 ]
@@ -121,6 +122,19 @@ def compare_hybrid(live: CardView) -> list[Disagreement]:
             )
         )
     return once(found)
+
+
+def compare_renditions(other: CardView, live: CardView) -> list[Disagreement]:
+    """Compare what a card is for clients that name no version with what it is for us, where the two are not the same.
+
+    To serve each client its version is what negotiation is for, so that is worth knowing and nobody's fault.
+    """
+    edits = [edit for edit in diff_cards(other.normal, live.normal) if edit.kind is not ChangeClass.ORDER_ONLY]
+    older, ours = ({"shape": view.shape, "version": small(text(view.normal, "version"))} for view in (other, live))
+    members = tuple(dict.fromkeys(_top(edit) for edit in edits))[:_MOST_MEMBERS]
+    return [
+        Disagreement("drift.representation_varies", ChangeClass.COMPATIBLE, Severity.INFO, "", "", older, ours, members)
+    ]
 
 
 def compare_manifests(

@@ -13,6 +13,7 @@ CODES = frozenset(
         "drift.interface_changed",
         "drift.manifests_differ",
         "drift.protocol_version_removed",
+        "drift.representation_varies",
         "drift.stale_copy",
         "drift.tag_removed",
         "drift.type_mismatch",

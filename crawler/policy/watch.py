@@ -90,6 +90,26 @@ def conditions_for(state: DocumentState, rules: WatchRules, now: datetime, parse
     return conditional_headers(validators, state.headers.get("vary"))
 
 
+def is_worth_comparing(
+    before: DocumentState, after: DocumentState, observation: Observation, field: str, *, every: int, chance: float
+) -> bool:
+    """Tell whether to look a second time, without a request field that the answer may depend on.
+
+    Rarely: when an answer that names the field is a new one, when the whole document was asked for although a copy is
+    held, and now and then where it always is, for want of anything to ask by.
+    """
+    if observation.conditions:
+        return False
+    named = field in {name.strip().lower() for name in observation.headers.get("vary", "").split(",")}
+    if named and after.digest != before.digest:
+        return True
+    if before.digest is None:
+        return False
+    distrusted = before.distrust_until is not None and observation.request_at < before.distrust_until
+    could_ask = conditional_headers(validators_of(before.headers), before.headers.get("vary"))
+    return (bool(could_ask) and not distrusted) or chance < 1 / every
+
+
 def judge_304(state: DocumentState, observation: Observation) -> Verdict:
     """Decide whether a 304 confirms what is stored; one of another redirect target cannot (RFC 9111 4)."""
     if state.final_url and observation.final_url and state.final_url != observation.final_url:

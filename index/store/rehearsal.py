@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 
 from index.store.difference import Difference, difference, mark
 from index.store.frontier import Claim, Settlement, claim_due, managed_origins, put_origins
-from index.store.writer import RecordLeads, RecordVisit, SettleVisit, write_units
+from index.store.writer import RecordLeads, RecordRendition, RecordVisit, SettleVisit, write_units
 
 _NOBODY = "rehearsal"
 _LEASE = timedelta(minutes=1)
@@ -23,7 +23,7 @@ _LEASE = timedelta(minutes=1)
 class Rehearsal:
     """What one visit to one origin brought, and how it would have been settled."""
 
-    units: Sequence[RecordVisit | RecordLeads]
+    units: Sequence[RecordVisit | RecordLeads | RecordRendition]
     settlement: Settlement
 
 

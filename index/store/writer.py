@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from index import metrics
 from index.documents import SUCCESSES, VALIDATOR_LIES, DocumentKind, DocumentVisit, FollowedLead, Outcome
 from index.records import Mechanism
+from index.renditions import Rendition
 from index.store.artifacts import (
     NewArtifact,
     PutArtifacts,
@@ -44,6 +45,7 @@ from index.store.drift_rows import retract_sights
 from index.store.entries import NewReading, apply_readings, take_away, withdraw
 from index.store.frontier import Hold, Settlement, lost_holds, settle_origins
 from index.store.listings import lock_listings
+from index.store.renditions import settle_renditions
 from index.store.snapshots import NewSnapshot, is_private, mark_private, put_snapshots
 
 _log = structlog.get_logger("ardvark.store")
@@ -72,13 +74,21 @@ class RecordLeads:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordRendition:
+    """What a card that was recorded before is for clients of older versions."""
+
+    rendition: Rendition
+    hold: Hold | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SettleVisit:
     """The end of a visit to an origin."""
 
     settlement: Settlement
 
 
-Unit = RecordVisit | RecordLeads | SettleVisit
+Unit = RecordVisit | RecordLeads | RecordRendition | SettleVisit
 # What became of the entries of the document that a unit is about: how many were added, changed and removed.
 Came = Counter[str]
 _Item = tuple[Unit, asyncio.Future[Came]]
@@ -240,6 +250,9 @@ def write_units(connection: Connection, units: Sequence[Unit], now: datetime) ->
         _write_visits(connection, visits, tally, now)
     leads = [(unit.url, unit.leads, unit.at, True) for unit in units if isinstance(unit, RecordLeads)]
     _take_leads(connection, leads, (), tally)
+    renditions = [unit.rendition for unit in units if isinstance(unit, RecordRendition)]
+    if renditions:
+        settle_renditions(connection, renditions, now)
     settle_origins(connection, settlements)
     compare_pending(connection, {item.origin: item.at for item in settlements}, now)
     return tally
