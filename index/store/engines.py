@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
+import orjson
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -81,7 +82,8 @@ def is_among(connection: Connection, key: ColumnElement[Any], keys: Iterable[Any
     """Compare a column with many values, in a statement that is the same however many they are."""
     if connection.dialect.name == "postgresql":
         return key == any_(bindparam(None, list(keys), type_=postgresql.ARRAY(_plain(key.type))))
-    return key.in_(keys)
+    given = func.json_each(bindparam(None, orjson.dumps(list(keys)).decode(), type_=String())).table_valued("value")
+    return key.in_(select(given.c.value))
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
