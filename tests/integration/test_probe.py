@@ -122,7 +122,7 @@ async def endless_events(request: server.Request) -> server.StreamResponse:
         (fixed(307, Location="http://elsewhere.example/mcp"), "not_measured", "redirect_offsite"),
     ],
 )
-async def test_the_states_of_endpoints_are_told_apart_and_none_of_them_changes_what_is_kept(
+async def test_fr_68_the_states_of_endpoints_are_told_apart_and_none_of_them_changes_what_is_kept(
     crawl_sqlite: OpenCrawl, web: FakeWeb, handler: Handler, state: str, reason: str
 ) -> None:
     acme = web.site("acme")
@@ -147,7 +147,7 @@ async def kept(crawl: Crawl) -> tuple[Any, ...]:
     return await open_drifts(crawl), await crawl.identifiers(), await cards_by_path(crawl), await crawl.changes()
 
 
-async def test_an_endpoint_that_nobody_answers_at_is_unreachable(crawl_sqlite: OpenCrawl, web: FakeWeb) -> None:
+async def test_fr_68_an_endpoint_that_nobody_answers_at_is_unreachable(crawl_sqlite: OpenCrawl, web: FakeWeb) -> None:
     acme = web.site("acme")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

@@ -20,6 +20,7 @@ from crawler.policy.watch import (
     after_not_modified,
     belief_of,
     conditions_for,
+    is_worth_comparing,
     judge_304,
 )
 from index.documents import DocumentKind, DocumentState, Observation, Outcome
@@ -495,3 +496,38 @@ def test_a_robots_file_has_no_schedule_of_its_own(outcome: Outcome) -> None:
         Outcome.UNREACHABLE: lambda: Step(failed(state, NOW, Outcome.UNREACHABLE)),
     }[outcome]()
     assert step.state.next_fetch_at is None
+
+
+# --- a second look without a request field ----------------------------------------------------------------------------
+
+WITHOUT = fetched(NEW, "one").state
+NAMING = {"vary": "Accept-Encoding, A2A-Version"}
+
+
+@pytest.mark.parametrize(
+    ("before", "digest", "headers", "conditions", "chance", "worth"),
+    [
+        (NEW, "one", {}, {}, 0.0, False),
+        (NEW, "one", NAMING, {}, 0.9, True),
+        (HELD, "one", {}, {}, 0.9, True),
+        (HELD, "two", NAMING, BOTH, 0.0, False),
+        (WITHOUT, "one", {}, {}, 0.9, False),
+        (WITHOUT, "one", {}, {}, 0.04, True),
+        (WITHOUT, "one", NAMING, {}, 0.9, False),
+        (WITHOUT, "two", NAMING, {}, 0.9, True),
+        (WITHOUT, "two", {}, {}, 0.9, False),
+        (replace(HELD, distrust_until=NOW + DAY), "one", {}, {}, 0.9, False),
+        (replace(HELD, headers={**HELD.headers, "vary": "*"}), "one", {}, {}, 0.9, False),
+    ],
+)
+def test_a_second_look_without_a_field_is_rare(
+    before: DocumentState,
+    digest: str,
+    headers: dict[str, str],
+    conditions: dict[str, str],
+    chance: float,
+    worth: bool,
+) -> None:
+    observation = saw(Outcome.FETCHED, status=200, headers=headers, conditions=conditions)
+    after = replace(before, digest=digest)
+    assert is_worth_comparing(before, after, observation, "a2a-version", every=20, chance=chance) is worth
