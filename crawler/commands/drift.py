@@ -1,5 +1,4 @@
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,7 +13,7 @@ from crawler.commands.session import opened_database, run_async, settings_of
 from index.diff import ChangeClass
 from index.drift_codes import CODES
 from index.store.database import Database
-from index.store.drift_reads import DriftFilter, StoredRow, count_drifts, drifts_of, list_drifts
+from index.store.drift_reads import DriftFilter, StoredRow, count_drifts, drifts_of, is_any_open, list_drifts
 from index.store.inspect import listing_row, origin_row
 from index.trust import Relation, relation
 from index.urls import host_of
@@ -54,7 +53,10 @@ def drift(
     limit: int,
     as_json: bool,
 ) -> None:
-    """Show where catalogs and live cards disagree, opened last first; exits 1 when any of it is open."""
+    """Show where catalogs and live cards disagree, opened last first; exits 1 when any of it is open.
+
+    What is only worth knowing (severity info) counts for that if --code asks for it.
+    """
     settings = settings_of(context)
     now = SystemClock().now()
     wanted = DriftFilter(
@@ -107,13 +109,7 @@ async def _drift(settings: Settings, wanted: DriftFilter, limit: int) -> tuple[S
         await _check(database, wanted)
         rows = await database.read(list_drifts, wanted, limit)
         number = len(rows) if len(rows) < limit else await database.read(count_drifts, wanted)
-        if wanted.state == "all":
-            return rows, any(row.closed_at is None for row in rows) or await _any_open(database, wanted), number
-        return rows, wanted.state == "open" and bool(rows), number
-
-
-async def _any_open(database: Database, wanted: DriftFilter) -> bool:
-    return bool(await database.read(list_drifts, replace(wanted, state="open"), 1))
+        return rows, wanted.state != "closed" and await database.read(is_any_open, wanted), number
 
 
 async def _check(database: Database, wanted: DriftFilter) -> None:

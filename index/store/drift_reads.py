@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, or_, select
 
 from index.diff import GRAVITY
+from index.records import Severity
 from index.store.documents import origin_id
 from index.store.engines import chunks
 from index.store.tables import (
@@ -61,6 +62,17 @@ def list_lags(connection: Connection, wanted: DriftFilter, limit: int, after: in
 def count_drifts(connection: Connection, wanted: DriftFilter) -> int:
     """Count drifts."""
     return int(connection.execute(select(func.count()).select_from(drifts).where(*_conditions(wanted))).scalar_one())
+
+
+def is_any_open(connection: Connection, wanted: DriftFilter) -> bool:
+    """Tell whether drift is open, whatever state is wanted otherwise.
+
+    Information counts only when its code is wanted.
+    """
+    conditions = _conditions(replace(wanted, state="open"))
+    if wanted.code is None:
+        conditions = [*conditions, drifts.c.severity != Severity.INFO]
+    return connection.execute(select(drifts.c.id).where(*conditions).limit(1)).first() is not None
 
 
 def count_open_lags(connection: Connection, wanted: DriftFilter) -> int:

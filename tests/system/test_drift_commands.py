@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from aiohttp import web as server
 from sqlalchemy import Connection, select
 
 from crawler.clock import SystemClock
@@ -116,6 +117,22 @@ async def test_drift_is_a_gate_that_closes_while_a_catalog_and_its_card_disagree
     assert len((await acme.json("drift", "--state", "all"))["items"]) == 2
     assert await acme.run("drift", "--state", "closed") == 0
     assert "closed (catalog)" in acme.out
+
+
+async def test_what_is_only_worth_knowing_closes_the_gate_only_when_it_is_asked_for(acme: Acme) -> None:
+    """A card that is negotiated on the version of the protocol is no fault of its publisher."""
+    card, headers = acme.site.pages[CARD_PATH], {"Vary": "A2A-Version"}
+    older = acme.site.json("/older.json", {**CARD, "version": "0.9.0"}, headers=headers)
+    card.headers = {**card.headers, **headers}
+
+    async def answer(request: server.Request) -> server.StreamResponse:
+        return (card if request.headers.get("A2A-Version") else older).answer(request)
+
+    acme.site.handle(CARD_PATH, answer)
+    await acme.crawl()
+    assert [item["severity"] for item in (await acme.json("drift"))["items"]] == ["info"]
+    assert await acme.run("drift", "--state", "all") == 0
+    assert await acme.run("drift", "--code", "representation_varies") == 1
 
 
 async def test_drift_is_narrowed_by_each_of_its_options(acme: Acme) -> None:
