@@ -244,9 +244,12 @@ async def test_a_pair_that_agrees_costs_nothing_but_the_looks(
         assert (before["drifts"], before["versions"], before["pending"]) == (0, 0, 0)
         card = (await crawl.documents(agent.origin))[CARD]
         assert card.confirmed_at == clock.now()
-    statuses = [seen.status for seen in agent.requests(CARD)]
+    asked = agent.requests(CARD)
+    statuses = [seen.status for seen in asked if "A2A-Version" in seen.headers]
     assert len(statuses) == 101
     assert 90 <= statuses.count(304) < 100, "now and then the whole card is asked for, in case its tag lies"
+    again = len(asked) - len(statuses)
+    assert again == statuses.count(200) - 1, "and then as well by the way of clients that name no version"
 
 
 async def _counts(crawl: Crawl) -> dict[str, int]:
