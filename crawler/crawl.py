@@ -121,7 +121,7 @@ async def _visit_all(
 
 async def _welcome(crew: Crew, names: Sequence[str], summary: CrawlSummary, resting: set[str]) -> dict[str, None]:
     """Leave out the origins that asked to be left alone for longer (Retry-After, Crawl-delay)."""
-    asleep = await crew.resting(names)
+    asleep = await crew.resting(names) if names else set()
     summary.postponed += len(asleep)
     resting |= asleep
     return dict.fromkeys(name for name in names if name not in asleep)

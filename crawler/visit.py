@@ -349,11 +349,13 @@ class _Visit:
             better = lead.mechanism in ROW_MECHANISMS or target.kind is DocumentKind.MANIFEST
         else:
             better = lead.rank < state.rank or lead.mechanism in PROBED
+        # What somebody else took for a catalog may be a page of ours.
+        named: dict[str, Any] = {"kind": target.kind}
         if better:
             # A better recommendation than the one it was found by, or one that nobody else can withdraw.
-            state = replace(state, mechanism=lead.mechanism, rank=lead.rank, depth=lead.depth, ancestors=lead.ancestors)
-        # What somebody else took for a catalog may be a page of ours.
-        return replace(state, kind=target.kind)
+            named |= {"mechanism": lead.mechanism, "rank": lead.rank, "depth": lead.depth, "ancestors": lead.ancestors}
+        is_same = all(getattr(state, name) == value for name, value in named.items())
+        return state if is_same else replace(state, **named)
 
     async def _fetch(self, state: DocumentState) -> Observation:
         page = state.kind is DocumentKind.PAGE

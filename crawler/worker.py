@@ -7,7 +7,6 @@ import socket
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -287,8 +286,7 @@ class Crew:
     async def _settle(self, claim: Claim, report: VisitReport | None) -> None:
         """End a visit, once an outage is over; until then the claim is ours."""
         try:
-            settlement = replace(self._settlement(claim, report), slowdowns=self._slowdowns())
-            await self._writer.write(SettleVisit(settlement))
+            await self._writer.write(SettleVisit(self._settlement(claim, report)))
         except Exception:
             _log.exception("visit.unsettled", origin=claim.origin)
         finally:
@@ -306,7 +304,7 @@ class Crew:
         outcome = _outcome_of(report)
         if report is None:
             next_at = next_try(CRASHED, now, 1, ceiling=_FAILURE_CEILING, chance=self._clock.chance())
-            return Settlement(claim.origin, claim.fence, now, outcome, "", True, next_at)
+            return Settlement(claim.origin, claim.fence, now, outcome, "", True, next_at, slowdowns=self._slowdowns())
         not_before = now + report.wait if report.wait else None
         next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
         if not_before is not None:
@@ -324,6 +322,7 @@ class Crew:
             not_before,
             report.madp,
             silent=report.pause is not None,
+            slowdowns=self._slowdowns(),
         )
 
 

@@ -74,7 +74,7 @@ def fold_name(text: str) -> str:
 
 def stems(text: str) -> Iterator[str]:
     """Yield the index words of a text in order, stop words left out."""
-    if not text.islower():
+    if not text.islower() and _CAMEL.search(text):
         text = _WORD.sub(_with_parts, text)
     for word in _WORD.findall(fold(text)):
         if word.isascii():

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import lru_cache
 
 import idna
 from yarl import URL
@@ -15,6 +16,8 @@ from index.urls import BadUrl, host_of, is_canonical, origin_of, parse_url
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC_LABEL = re.compile(r"\d+|0x[0-9a-f]*")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+# Host names whose grammar was looked at lately; each visit asks about few of them many times.
+_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,7 @@ def matches_name(pattern: str, host: str) -> bool:
     return pattern in ("*", host)
 
 
+@lru_cache(_REMEMBERED)
 def _is_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host.strip("[]"))
@@ -171,6 +175,7 @@ def _is_address(host: str) -> bool:
     return True
 
 
+@lru_cache(_REMEMBERED)
 def _is_host_name(host: str) -> bool:
     """Accept LDH names whose last label is no number, so that no resolver can read them as an address."""
     labels = host.split(".")
