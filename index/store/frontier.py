@@ -180,7 +180,7 @@ def claim_due(
     patient = or_(origins.c.not_before.is_(None), origins.c.not_before <= now)
     due = and_(origins.c.active, free, origins.c.next_visit_at <= now, patient)
     if only is not None:
-        due = and_(origins.c.id.in_([origin_id(name) for name in only]), free)
+        due = and_(is_among(connection, origins.c.id, [origin_id(name) for name in only]), free)
     ids = select(origins.c.id).where(due).order_by(origins.c.next_visit_at, origins.c.id).limit(limit)
     if connection.dialect.name == "postgresql":
         ids = ids.with_for_update(skip_locked=True)
