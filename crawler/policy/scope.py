@@ -181,6 +181,8 @@ def _is_host_name(host: str) -> bool:
     labels = host.split(".")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels) or _NUMERIC_LABEL.fullmatch(labels[-1]):
         return False
+    if "--" not in host:
+        return True  # only encoded labels, and what looks like one, have more to be checked
     try:
         idna.decode(host)
     except (idna.IDNAError, UnicodeError):

@@ -30,7 +30,7 @@ import trustme
 
 from tests.bench.visits import AT_A_TIME, ENTRIES, KINDS, ORIGINS, Job, expected
 
-ROUNDS = {"https": 3, "http": 1}
+ROUNDS = {"https": 2, "http": 1}
 # Over TLS: at most so many times bare aiohttp, for a first visit and for one answered by 304, and Scrapy against ours.
 _AIMS = {False: 1.8, True: 1.6}
 _AIM_SCRAPY = 3.0

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
-ORIGINS = 400
+ORIGINS = 1500
 ENTRIES = 4
 AT_A_TIME = 100
 
