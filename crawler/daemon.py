@@ -27,6 +27,7 @@ _log = structlog.get_logger("ardvark.daemon")
 _DUE_EVERY = timedelta(seconds=1)
 _SCOPE_EVERY = timedelta(seconds=15)
 _LAST_PATIENCE_S = 5.0
+_CLAIM_PATIENCE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,9 @@ class Daemon:
         if room <= 0 or self._stopping.is_set() or self._crew.must_wait:
             return
         claims = await self._crew.claim(room)
+        if self._stopping.is_set():
+            await self._crew.release(claims)
+            return
         for claim in claims:
             task = asyncio.create_task(self._visit(claim), name=f"visit {claim.origin}")
             self._running.add(task)
@@ -136,12 +140,13 @@ class Daemon:
         """Let visits finish within the grace, then break them off; their origins stay due."""
         _log.info("daemon.stopping", visits=len(self._running))
         if self._filling is not None:
-            self._filling.cancel()
+            # What is being claimed would be nobody's; only an outage takes longer.
+            await asyncio.wait({self._filling}, timeout=_CLAIM_PATIENCE_S)
         grace = self._settings.crawl.shutdown_grace.total_seconds()
         forced = asyncio.create_task(self._forced.wait(), name="second signal")
         visits = asyncio.create_task(self._wait_for_visits(), name="visits")
         await asyncio.wait({forced, visits}, timeout=grace, return_when=asyncio.FIRST_COMPLETED)
-        left = {forced, visits, *self._running}
+        left = {forced, visits, *self._running, *({self._filling} if self._filling else ())}
         while left:
             for task in left:
                 task.cancel()

@@ -108,9 +108,13 @@ class Judge:
         return DocumentVisit(after, observation, taken_away=step.taken_away, notes=step.notes)
 
     def _is_opt_out(self, state: DocumentState, observation: Observation) -> bool:
-        """Tell whether robots.txt forbids what is shown; one that cannot be had is no word of the publisher."""
+        """Tell whether robots.txt forbids what is shown.
+
+        One that cannot be had is no word of the publisher, and one that forbids where a redirect leads says nothing
+        about the document.
+        """
         forbidden = observation.outcome is Outcome.DISALLOWED and observation.reason == "robots"
-        return self.rules.withdraw_on_robots and forbidden and state.is_shown
+        return self.rules.withdraw_on_robots and forbidden and not observation.hops and state.is_shown
 
     # --- manifests ----------------------------------------------------------------------------------------------------
 
@@ -220,7 +224,8 @@ class Judge:
         # The same of a page that is whole is news: what it lacks has been taken out.
         seen = digest(canonical([*offered, "cut"] if page.is_cut or observation.truncated else offered))
         # What counts of a page is what it offers to discovery; a nonce elsewhere in it is no change.
-        unchanged = state.content_digest == seen and state.applied_digest is not None and not state.held
+        is_applied = state.digest is not None and state.applied_digest is not None and not state.held
+        unchanged = state.content_digest == seen and is_applied
         name = state.digest if unchanged and state.digest else digest(observation.body)
         content = Content(name, seen, len(observation.body), ard.SURFACE_VERSION)
         step = after_content(state, observation, content, watch, self.clock.chance())

@@ -31,6 +31,7 @@ from index.tool_drift import MOST_TOOLS, tool_names
 _TRANSPORT = "streamable-http"
 _MOST_PAGES = 20
 _SHORT = 65_536
+_LEAVE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +153,13 @@ class _Talk:
     number: int = 0
 
     async def run(self, timeout: timedelta) -> Finding:
-        finding = self._finding(EndpointState.UNREACHABLE, "timeout_total", "the probe took too long")
+        # What takes longer than we give it, our own pauses included, is not found out.
+        finding = self._finding(EndpointState.NOT_MEASURED, "timeout_total", f"not done within {timeout}")
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout.total_seconds()):
                 finding = await self._talk()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LEAVE_S):
                 await self._leave()
         return finding
 
@@ -183,12 +187,14 @@ class _Talk:
         cursor: str | None = None
         for _ in range(_MOST_PAGES):
             observation, answer = await self._answer(mcp_endpoint.list_tools(self._next(), cursor))
-            page = mcp_endpoint.read_tools(answer)
+            page = mcp_endpoint.read_tools(answer, first=cursor is None)
             if page is None:
                 raise _Ended(self._wrong("tools/list", answer, observation))
             names = tool_names([*names, *page.names[: MOST_TOOLS + 1]])
             if len(names) > MOST_TOOLS:
                 return names, "too_many_tools"
+            if page.is_cut:
+                return names, "unreadable_page"
             if page.cursor is None:
                 return names, ""
             if page.cursor == cursor:

@@ -1,6 +1,7 @@
 """What a visit needs from whoever remembers: the database, or plain memory when nothing is kept."""
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Protocol
 
 from index.documents import DocumentState, DocumentVisit, FollowedLead
@@ -8,7 +9,13 @@ from index.renditions import Rendition
 
 
 class Shelf(Protocol):
-    """Remembers documents between visits."""
+    """Remembers documents between visits; where it keeps no drift, there is no need to look for any."""
+
+    @property
+    def keeps_drift(self) -> bool: ...
+
+    async def load_rest(self, origin: str) -> datetime | None:
+        """Give the time until which an origin asked to be left alone, as far as it is known."""
 
     async def load_document(self, url: str) -> DocumentState | None:
         """Give what is remembered of a URL."""
@@ -34,6 +41,10 @@ class MemoryShelf:
     leads: dict[str, tuple[FollowedLead, ...]] = field(default_factory=dict)
     _states: dict[str, DocumentState] = field(default_factory=dict)
     _bodies: dict[str, bytes] = field(default_factory=dict)
+    keeps_drift = False
+
+    async def load_rest(self, origin: str) -> datetime | None:
+        return None
 
     async def load_document(self, url: str) -> DocumentState | None:
         return self._states.get(url)

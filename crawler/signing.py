@@ -114,7 +114,7 @@ class SignatureVisit:
         self.agenda.hasten(found)
 
     async def _is_outdated(self, state: DocumentState) -> bool:
-        if state.applied_digest is None or state.outcome not in SUCCESSES:
+        if state.digest is None or state.applied_digest is None or state.outcome not in SUCCESSES:
             return False  # it is read anew in any case, or cannot be had
         for signer in state.signers:
             selected = await self._select(signer.kid, signer.jku, _place(state), fetch=False)

@@ -3,13 +3,14 @@
 import asyncio
 from collections import Counter
 from dataclasses import replace
+from datetime import datetime
 
 from crawler.clock import Clock
 from index.documents import DocumentState, DocumentVisit, FollowedLead
 from index.renditions import Rendition
 from index.store.database import Database
 from index.store.documents import load_state
-from index.store.frontier import Hold
+from index.store.frontier import Hold, load_rest
 from index.store.snapshots import load_snapshot
 from index.store.writer import Came, RecordLeads, RecordRendition, RecordVisit, Writer
 
@@ -22,6 +23,8 @@ class StoredShelf:
     artifact, and, once they are settled, what became of entries.
     """
 
+    keeps_drift = True
+
     def __init__(self, database: Database, writer: Writer, clock: Clock, hold: Hold) -> None:
         self._database = database
         self._writer = writer
@@ -31,6 +34,9 @@ class StoredShelf:
         self.changed = 0
         self.artifacts = 0
         self.entries: Came = Counter()
+
+    async def load_rest(self, origin: str) -> datetime | None:
+        return await self._database.wait_and_read(load_rest, origin)
 
     async def load_document(self, url: str) -> DocumentState | None:
         return await self._database.wait_and_read(load_state, url)
@@ -68,6 +74,8 @@ class RehearsalShelf:
     `units` are the writes that a visit would have queued, in their order.
     """
 
+    keeps_drift = True
+
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
@@ -79,6 +87,9 @@ class RehearsalShelf:
     def visits(self) -> list[DocumentVisit]:
         """Give every look at a document, in order."""
         return [unit.visit for unit in self.units if isinstance(unit, RecordVisit)]
+
+    async def load_rest(self, origin: str) -> datetime | None:
+        return await self._database.read(load_rest, origin)
 
     async def load_document(self, url: str) -> DocumentState | None:
         return self._states.get(url) or await self._database.read(load_state, url)

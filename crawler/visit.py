@@ -30,7 +30,7 @@ from crawler.madp import MadpVisit
 from crawler.policy.backoff import SILENT_AFTER, pause_after_silence, silence_after
 from crawler.policy.cadence import Range
 from crawler.policy.freshness import Verdict
-from crawler.policy.scope import Admitted, OriginRules, Refused, Scope
+from crawler.policy.scope import HOST_RESTS, Admitted, OriginRules, Refused, Scope
 from crawler.policy.watch import WatchRules, after_failure, conditions_for, judge_304
 from crawler.rendition import RenditionVisit
 from crawler.shelf import Shelf
@@ -43,7 +43,6 @@ from index.urls import origin_of
 
 _CONTROL_INTERVAL = timedelta(days=1)
 _TOO_MANY = "too_many_documents"
-_RESTS = "host_rests"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +94,8 @@ class VisitReport:
     robots: str = ""
     # How long the origin wants to be left alone: its Retry-After, or the pause before documents left for later.
     wait: timedelta | None = None
+    # Until when other hosts want to be left alone.
+    rests: dict[str, datetime] = field(default_factory=dict)
     # How long we leave it alone because it does not answer.
     pause: timedelta | None = None
     postponed: int = 0
@@ -195,8 +196,9 @@ class _Visit:
         self._renditions = RenditionVisit(clock, self._fetch_rendition, every, depth)
         self._report = VisitReport(rules.origin)
         self._silence = 0
-        # Hosts of others that asked to be left alone, and until when.
-        self._resting: dict[str, datetime] = {}
+        # Until when hosts of others asked to be left alone, of those that were to be asked.
+        self._rests: dict[str, datetime | None] = {}
+        self._rest: timedelta | None = None
 
     async def run(self, *, probe: bool, extra: Iterable[Target], deadline: float | None) -> VisitReport:
         """Look at everything that is due, and at what turns up meanwhile."""
@@ -265,7 +267,7 @@ class _Visit:
     async def _look(self, target: Target) -> None:
         """Fetch one document, judge it, record it and take up its leads, which may go to the end of the queue."""
         state = self._state_of(target)
-        observation = self._not_asked(state) or await self._fetch(state)
+        observation = await self._fetch(state)
         if state.url.startswith(f"{self._rules.origin}/"):
             self._silence = silence_after(self._silence, observation)
         visit = self._with_leads(await self._judge.judge(state, observation))
@@ -286,7 +288,7 @@ class _Visit:
 
     async def _compare_renditions(self, before: DocumentState, visit: DocumentVisit) -> None:
         """See what a card is for older clients, unless the origin wants to be asked little."""
-        if self._is_slow() or self._report.wait is not None:
+        if self._is_slow() or self._report.wait is not None or not self._shelf.keeps_drift:
             return
         rendition = await self._renditions.compare(before, visit)
         if rendition is not None:
@@ -300,23 +302,22 @@ class _Visit:
 
     def _let_rest(self, observation: Observation) -> None:
         """Heed a Retry-After for the host that answered; what is on others, the visited origin too, goes on."""
-        if observation.retry_after is None:
+        if observation.retry_after is None or observation.reason == HOST_RESTS:
             return
         host = origin_of(observation.final_url or observation.url)
         if host == self._rules.origin:
             self._report.wait = observation.retry_after
         else:
-            self._resting[host] = observation.response_at + observation.retry_after
+            self._rests[host] = self._report.rests[host] = observation.response_at + observation.retry_after
 
-    def _not_asked(self, state: DocumentState) -> Observation | None:
-        host = origin_of(state.url)
-        until = self._resting.get(host)
-        if until is None:
+    async def _rest_of(self, host: str) -> timedelta | None:
+        """Give how much longer a host of somebody else wants to be left alone, whoever was told so."""
+        if host == self._rules.origin:
             return None
-        now = self._clock.now()
-        detail = f"not asked, for {host} wants to be left alone"
-        wait = max(until - now, timedelta(0))
-        return Observation(state.url, Outcome.UNREACHABLE, now, now, reason=_RESTS, detail=detail, retry_after=wait)
+        if host not in self._rests:
+            self._rests[host] = await self._shelf.load_rest(host)
+        until, now = self._rests[host], self._clock.now()
+        return None if until is None or until <= now else until - now
 
     def _is_wanted(self, state: DocumentState) -> bool:
         return self._madp.is_wanted(state) and self._signing.is_wanted(state)
@@ -374,7 +375,7 @@ class _Visit:
             if observation.outcome is Outcome.NOT_MODIFIED:
                 detail = "304 although nothing was asked that it could answer"
                 observation = replace(observation, outcome=Outcome.UNREACHABLE, reason="protocol_error", detail=detail)
-        return observation
+        return replace(observation, retry_after=self._rest) if observation.reason == HOST_RESTS else observation
 
     def _keep_to_rate(self) -> None:
         if self._madp.requests_per_minute is not None:
@@ -388,6 +389,9 @@ class _Visit:
             admitted = anchor if isinstance(anchor, Admitted) else admitted
         if isinstance(admitted, Refused):
             return admitted
+        self._rest = await self._rest_of(admitted.origin)
+        if self._rest is not None:
+            return Refused(HOST_RESTS, f"not asked, for {admitted.origin} wants to be left alone")
         decision = await self._gate.decision(admitted.origin)
         if not decision.rules.allows(admitted.url):
             reason = decision.reason if decision.reason == "robots_unreachable" else "robots"

@@ -323,6 +323,7 @@ class Crew:
             report.madp,
             silent=report.pause is not None,
             slowdowns=self._slowdowns(),
+            rests=report.rests,
         )
 
 

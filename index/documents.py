@@ -137,8 +137,8 @@ class DocumentState:
 
     @property
     def is_shown(self) -> bool:
-        """Tell whether the index may show what this document says."""
-        return self.applied_digest is not None and self.has_schedule
+        """Tell whether the index may show what this document says; key sets only verify what others say."""
+        return self.applied_digest is not None and self.has_schedule and self.mechanism is not Mechanism.KEY_SET
 
 
 @dataclass(frozen=True, slots=True)

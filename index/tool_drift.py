@@ -40,8 +40,9 @@ def compare_tools(card: CardView, observed: Iterable[str]) -> list[Disagreement]
     if declared is None:
         return []
     served = tool_names(observed)
-    missing_in_card = [name for name in served if name not in set(declared)]
-    missing_at_endpoint = [name for name in declared if name not in set(served)]
+    in_card, at_endpoint = set(declared), set(served)
+    missing_in_card = [name for name in served if name not in in_card]
+    missing_at_endpoint = [name for name in declared if name not in at_endpoint]
     if not missing_in_card and not missing_at_endpoint:
         return []
     return [

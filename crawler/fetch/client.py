@@ -38,14 +38,14 @@ from crawler.fetch.limiter import Limiter
 from crawler.fetch.meter import measure
 from crawler.policy.addresses import AddressPolicy
 from crawler.policy.freshness import parse_retry_after
-from crawler.policy.scope import Admitted, Refused
+from crawler.policy.scope import HOST_RESTS, Admitted, Refused
 from index.documents import Hop, Observation, Outcome
 from index.http_date import parse_http_date
 from index.urls import BadUrl, origin_of, resolve, scheme_of
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# The others would turn a request with a body into one without (RFC 9110 15.4).
-_REDIRECTS_OF_BODIES = frozenset({307, 308})
+# The others would turn what is no GET into one (RFC 9110 15.4).
+_REDIRECTS_OF_OTHERS = frozenset({307, 308})
 _SUCCESS = frozenset({200, 203})
 _OFF_THE_ALLOWLIST = frozenset({"not_allowlisted", "port"})
 _ACCEPT = "application/json, application/*+json;q=0.9, text/html;q=0.8, */*;q=0.5"
@@ -244,7 +244,7 @@ class FetchClient:
         while True:
             admitted = await approve(walk.url)
             if isinstance(admitted, Refused):
-                outcome = Outcome.DISALLOWED if admitted.reason.startswith("robots") else Outcome.REFUSED
+                outcome = _outcome_of(admitted)
                 offsite = walk.hops and admitted.reason in _OFF_THE_ALLOWLIST
                 reason = "redirect_offsite" if offsite else admitted.reason
                 raise Fault(outcome, reason, admitted.detail)
@@ -271,6 +271,9 @@ class FetchClient:
             return await self._attempt(walk, budget_s)
         except ConnectionFault as first:
             fault = first
+            if walk.request.method != "GET":
+                # What may have been done already is not asked for twice (RFC 9110 9.2.2).
+                raise Fault(Outcome.UNREACHABLE, fault.reason, fault.detail) from None
         pause_s = _RETRY_WAIT_S[0] + self._clock.chance() * (_RETRY_WAIT_S[1] - _RETRY_WAIT_S[0])
         if self._clock.monotonic() + pause_s >= ends:
             raise Fault(Outcome.UNREACHABLE, fault.reason, fault.detail)
@@ -378,6 +381,12 @@ class FetchClient:
             await self._clock.sleep(wait.total_seconds())
 
 
+def _outcome_of(refused: Refused) -> Outcome:
+    if refused.reason == HOST_RESTS:
+        return Outcome.UNREACHABLE
+    return Outcome.DISALLOWED if refused.reason.startswith("robots") else Outcome.REFUSED
+
+
 class _Walk:
     """One fetch along its redirects."""
 
@@ -393,7 +402,7 @@ class _Walk:
     @property
     def redirects(self) -> frozenset[int]:
         """Give the statuses after which the same request is made elsewhere."""
-        return _REDIRECTS if self.request.body is None else _REDIRECTS_OF_BODIES
+        return _REDIRECTS if self.request.method == "GET" else _REDIRECTS_OF_OTHERS
 
     def request_headers(self) -> dict[str, str]:
         headers = dict(self.request.headers)

@@ -14,6 +14,8 @@ from index.trust import has_known_suffix
 from index.urls import BadUrl, host_of, is_canonical, origin_of, parse_url
 
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+# The reason for which a host is not asked that asked to be left alone.
+HOST_RESTS = "host_rests"
 _NUMERIC_LABEL = re.compile(r"\d+|0x[0-9a-f]*")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Host names whose grammar was looked at lately; each visit asks about few of them many times.

@@ -98,12 +98,10 @@ def is_worth_comparing(
     Rarely: when an answer that names the field is a new one, when the whole document was asked for although a copy is
     held, and now and then where it always is, for want of anything to ask by.
     """
-    if observation.conditions:
-        return False
     named = field in {name.strip().lower() for name in observation.headers.get("vary", "").split(",")}
     if named and after.digest != before.digest:
         return True
-    if before.digest is None:
+    if observation.conditions or before.digest is None:
         return False
     distrusted = before.distrust_until is not None and observation.request_at < before.distrust_until
     could_ask = conditional_headers(validators_of(before.headers), before.headers.get("vary"))

@@ -172,19 +172,23 @@ def negotiated(answer: Answer, headers: Mapping[str, str]) -> dict[str, str] | N
 
 @dataclass(frozen=True, slots=True)
 class ToolPage:
-    """A page of tools: their names, and where the next page begins."""
+    """A page of tools: their names, and where the next page begins; one that `is_cut` does not say so."""
 
     names: Sequence[str]
     cursor: str | None = None
+    is_cut: bool = False
 
 
-def read_tools(answer: Answer) -> ToolPage | None:
-    """Read a page of tools; None when this is none. A server that does not know the request has no tools."""
+def read_tools(answer: Answer, *, first: bool) -> ToolPage | None:
+    """Read a page of tools; None when this is none. A server that does not know the first request has no tools."""
     if answer.result is None:
-        return ToolPage(()) if answer.error == _METHOD_NOT_FOUND else None
+        return ToolPage(()) if first and answer.error == _METHOD_NOT_FOUND else None
     tools = answer.result.get("tools")
     if not isinstance(tools, list):
         return None
     names = [item["name"] for item in tools if isinstance(item, Mapping) and isinstance(item.get("name"), str)]
     cursor = answer.result.get("nextCursor")
-    return ToolPage(names, cursor if isinstance(cursor, str) and 0 < len(cursor) <= _LONGEST_CURSOR else None)
+    if cursor in (None, ""):
+        return ToolPage(names)
+    usable = isinstance(cursor, str) and len(cursor) <= _LONGEST_CURSOR
+    return ToolPage(names, cursor) if usable else ToolPage(names, is_cut=True)

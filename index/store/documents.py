@@ -97,7 +97,7 @@ def _state(row: Row[Any]) -> DocumentState:
         failing_since=row.failing_since,
         absences=row.absences,
         absent_since=row.absent_since,
-        applied_digest=row.applied_digest if row.stored else None,
+        applied_digest=row.applied_digest,
         held=row.held,
         entry_count=row.entry_count,
         signers=tuple(Signer(*named) for named in row.signers or ()),

@@ -79,7 +79,8 @@ class Claim:
 class Settlement:
     """The end of a visit; a `silent` origin stopped answering on the way.
 
-    `slowdowns` are those of any origin that this process came to know of.
+    `slowdowns` are those of any origin that this process came to know of, `rests` until when other origins want to be
+    left alone.
     """
 
     origin: str
@@ -93,6 +94,7 @@ class Settlement:
     madp: Mapping[str, Any] | None = None
     silent: bool = False
     slowdowns: Mapping[str, Slowdown] = field(default_factory=dict)
+    rests: Mapping[str, datetime] = field(default_factory=dict)
 
 
 def put_origins(
@@ -213,6 +215,21 @@ def _put_slowdowns(connection: Connection, slowdowns: Mapping[str, Slowdown]) ->
         connection.execute(update(origins).where(row).values(slowdown=slow.factor, slow_until=slow.until))
 
 
+def _put_rests(connection: Connection, rests: Mapping[str, datetime]) -> None:
+    for origin, until in rests.items():
+        sooner = or_(origins.c.not_before.is_(None), origins.c.not_before < until)
+        row = (origins.c.id == origin_id(origin)) & sooner
+        connection.execute(update(origins).where(row).values(not_before=until))
+
+
+def load_rest(connection: Connection, name: str) -> datetime | None:
+    """Give the time until which an origin asked to be left alone, be it past."""
+    until: datetime | None = connection.execute(
+        select(origins.c.not_before).where(origins.c.id == origin_id(name))
+    ).scalar()
+    return until
+
+
 def lost_holds(connection: Connection, holds: Collection[Hold]) -> set[Hold]:
     """Name the claims among these that somebody else has taken over, or that ended with their origin."""
     current: dict[str, int] = {}
@@ -307,6 +324,7 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
     change_rows(connection, ("settle",), origins, _SETTLEMENT, rows, _settle, key="id")
     for item in settlements:
         _put_slowdowns(connection, item.slowdowns)
+        _put_rests(connection, item.rests)
         if item.madp is not None:
             held = (origins.c.id == origin_id(item.origin)) & (origins.c.fence == item.fence)
             connection.execute(update(origins).where(held).values(madp=storable_json(item.madp)))

@@ -13,7 +13,8 @@ from index.store.documents import document_id
 from index.store.drift_rows import Live, reconcile
 from index.store.drifts import load_lives
 from index.store.endpoints import Leading, judge_endpoint
-from index.store.tables import documents, drifts, entries, listings, origins, storable
+from index.store.listings import lock_listings
+from index.store.tables import drifts, entries, listings, origins, storable
 from index.urls import BadUrl, canonical_url
 
 _MOST_IDENTIFIERS = 20
@@ -74,12 +75,12 @@ def settle_probe(
 ) -> Sequence[Row[Any]]:
     """Compare a card as it is held now with the tools at its endpoint; gives its drift of this kind, ended one too.
 
-    Waits for whoever probes the same card, so that nothing is opened twice.
+    Waits for whoever probes the same card or brings a new one, so that nothing is opened twice or by an old card.
     """
+    lock_listings(connection)
     card = held_card(connection, key)
     if card is None:
         return []
-    connection.execute(select(documents.c.id).where(documents.c.id == card.live.document).with_for_update())
     verdict = judge_endpoint(card.live, url, tools, seen_at, card.leading, card_is_new=False)
     append_changes(connection, reconcile(connection, [verdict], now), now)
     mine = (drifts.c.catalog_id == verdict.copy.key) & (drifts.c.live_id == verdict.live.key)

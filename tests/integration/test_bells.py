@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from crawler import daemon as daemons
 from crawler.clock import SystemClock
 from crawler.daemon import Daemon
 from crawler.scheduler import Bells
+from index.store.frontier import Claim, claiming_workers
 from tests.fakes.events import logged
 from tests.fakes.harness import crawling, settings_for
 from tests.fakes.web import FakeWeb, entry
@@ -73,3 +75,26 @@ async def test_what_is_due_is_begun_when_there_is_room_and_not_only_when_the_bel
             daemon.stop()
             await running
     assert sorted(event["origin"] for event in events.named("visit.done")) == sorted(site.origin for site in sites)
+
+
+async def test_what_is_claimed_while_the_daemon_stops_is_given_back(
+    web: FakeWeb, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acme = web.site("acme")
+    acme.manifest(entry("echo"))
+    settings = settings_for(acme, url=database_url)
+    async with crawling(settings, SystemClock()) as crawl:
+        daemon = Daemon(settings, crawl.clock, crawl.crew)
+        claim = crawl.crew.claim
+
+        async def claimed_meanwhile(limit: int, only: Sequence[str] | None = None) -> list[Claim]:
+            claims = await claim(limit, only)
+            assert [item.origin for item in claims] == [acme.origin]
+            daemon.stop()
+            return claims
+
+        monkeypatch.setattr(crawl.crew, "claim", claimed_meanwhile)
+        async with asyncio.timeout(30):
+            await daemon.run()
+        assert web.seen == []
+        assert await crawl.database.read(claiming_workers) == []

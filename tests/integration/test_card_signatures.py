@@ -233,6 +233,19 @@ async def test_a_key_set_that_fails_counts_by_its_last_good_copy(
         assert await outcomes(crawl) == [("invalid", "no_form_matches")]
 
 
+async def test_a_key_set_that_robots_txt_forbids_counts_by_its_last_good_copy(
+    acme: Site, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    publish(acme)
+    async with opened(open_crawl, acme) as crawl:
+        await crawl.run()
+        clock.advance(days=1)
+        acme.robots(f"User-agent: *\nDisallow: {JWKS}\n")
+        await crawl.run()
+        assert await outcomes(crawl) == [("valid", "spec")]
+        assert await told(crawl) == []
+
+
 async def test_a_key_set_that_is_not_json_any_more_counts_by_its_last_good_copy(
     acme: Site, open_crawl: OpenCrawl, clock: FakeClock
 ) -> None:

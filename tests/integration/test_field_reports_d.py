@@ -361,6 +361,42 @@ async def test_fr_51_retry_after_of_an_artifact_host_is_for_that_host_and_not_fo
         assert set(paths(cards)[2:]) >= {f"/{item}.json" for item in range(number)}
 
 
+async def test_fr_51_what_a_host_asked_one_visit_is_heeded_by_the_next_and_through_redirects(
+    web: FakeWeb, open_crawl: OpenCrawl, clock: FakeClock
+) -> None:
+    acme, other, cards = web.site("acme"), web.site("other"), web.site("cards")
+    cards.page("/0.json", status=429, headers={"Retry-After": "7200"})
+    acme.manifest(agent_entry("a0", url=cards.url("/0.json")))
+    surfaces, hosts = ["ard", "a2a"], [f"{cards.host}:{web.port}"]
+    listed = [{"origin": site.origin, "surfaces": surfaces, "artifact_hosts": hosts} for site in (acme, other)]
+    async with open_crawl(*listed) as crawl:
+        await crawl.run(acme)
+        assert paths(cards) == [ROBOTS, "/0.json"]
+        for item in range(3):
+            other.redirect(f"/{item}.json", cards.url(f"/{item + 1}.json"))
+        other.manifest(*(agent_entry(f"b{item}", f"/{item}.json", other.host) for item in range(3)))
+        await crawl.run(other)
+        assert paths(cards) == [ROBOTS, "/0.json"], "other publishers leave it alone as well"
+        found = await reasons(crawl, other)
+        assert {found[f"/{item}.json"] for item in range(3)} == {("unreachable", "host_rests")}
+
+        for item in range(4):
+            cards.json(f"/{item}.json", agent_card())
+        await pass_time(crawl, clock, hours=4)
+        assert set(paths(cards)[2:]) >= {f"/{item}.json" for item in range(4)}
+
+
+async def test_fr_51_a_rest_that_is_over_at_once_holds_nobody_up(web: FakeWeb, crawl_sqlite: OpenCrawl) -> None:
+    acme, cards = web.site("acme"), web.site("cards")
+    cards.page("/0.json", status=503, headers={"Retry-After": "0"})
+    cards.json("/1.json", agent_card())
+    acme.manifest(*(agent_entry(f"a{item}", url=cards.url(f"/{item}.json")) for item in range(2)))
+    origin = {"origin": acme.origin, "surfaces": ["ard", "a2a"], "artifact_hosts": [f"{cards.host}:{web.port}"]}
+    async with crawl_sqlite(origin) as crawl:
+        await crawl.run()
+        assert paths(cards) == [ROBOTS, "/0.json", "/1.json"]
+
+
 @pytest.mark.parametrize(("stated", "waited"), [("3", 3), ("86400", 10), ("soon", 0)])
 async def test_fr_51_a_redirect_is_followed_after_the_wait_it_asks_for_as_far_as_a_visit_can_wait(
     web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, stated: str, waited: int

@@ -137,3 +137,32 @@ async def test_a_card_that_is_forbidden_leaves_search_and_its_entry_stays(
         await pass_time(registry.crawl, clock, days=2)
         assert await registry.found("zanzibar") == [urn()]
         assert acme.requests(CARD)[0].status == 304
+
+
+async def test_a_redirect_to_what_is_forbidden_withdraws_nothing(web: FakeWeb, open_crawl: OpenCrawl) -> None:
+    """As to a page for maintenance or for signing in, which no robot should read."""
+    acme = web.site("acme")
+    publish(acme)
+    acme.robots("User-agent: *\nDisallow: /login\n", headers=NO_CACHE)
+    async with open_crawl(acme) as crawl:
+        await crawl.run()
+        acme.redirect(ARD, "/login")
+        await crawl.run()
+        document = (await crawl.documents(acme))[ARD]
+        assert (document.outcome, document.reason) == ("disallowed", "robots")
+        assert await crawl.identifiers() == [ECHO]
+
+
+async def test_what_may_not_be_stored_is_withdrawn_too(web: FakeWeb, open_crawl: OpenCrawl) -> None:
+    acme = web.site("acme")
+    publish(acme)
+    acme.manifest(entry("echo"), headers={"Cache-Control": "no-store"})
+    async with open_crawl(acme) as crawl:
+        await crawl.run()
+        assert await crawl.identifiers() == [ECHO]
+        acme.robots(FORBID, headers=NO_CACHE)
+        await crawl.run()
+        assert await crawl.identifiers() == []
+        acme.robots(ALLOW, headers=NO_CACHE)
+        await crawl.run()
+        assert await crawl.identifiers() == [ECHO]

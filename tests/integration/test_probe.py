@@ -353,6 +353,8 @@ async def test_pages_are_followed_and_names_are_bounded_and_masked(open_crawl: O
     [
         (lambda message: tools(*map(str, range(5000))), "too_many_tools"),
         (lambda message: tools("lookup", nextCursor="again"), "same_page"),
+        (lambda message: tools("lookup", nextCursor=5), "unreadable_page"),
+        (lambda message: tools("lookup", nextCursor="x" * 5000), "unreadable_page"),
         (lambda message: tools("lookup", nextCursor=str(message["id"])), "too_many_pages"),
     ],
 )
