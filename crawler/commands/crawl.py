@@ -6,8 +6,9 @@ import click
 from config.errors import OperatorError
 from config.settings import Settings
 from crawler.allowlist import Role
+from crawler.commands.parts import Parts, crawling
 from crawler.commands.render import print_json, table
-from crawler.commands.session import Parts, crawling, run_async, settings_of
+from crawler.commands.session import run_async, settings_of
 from crawler.crawl import CrawlSummary, crawl_once
 from index.store.frontier import managed_origins
 

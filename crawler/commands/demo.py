@@ -17,7 +17,8 @@ from config.logging import configure_logging
 from config.settings import Settings
 from config.units import parse_duration
 from crawler.allowlist import Role
-from crawler.commands.session import Parts, crawling, run_async
+from crawler.commands.parts import Parts, crawling
+from crawler.commands.session import run_async
 from crawler.daemon import Daemon
 from crawler.demo.federation import PUBLISHERS, read_changes
 from crawler.demo.guide import FIRST_LINE, SETTINGS_NAME, Setting, guide, noticed, settings_text, told

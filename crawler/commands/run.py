@@ -9,7 +9,8 @@ import structlog
 
 from config.settings import Settings
 from crawler.allowlist import ANNOUNCE_EVERY, Role
-from crawler.commands.session import crawling, run_async, settings_of
+from crawler.commands.parts import crawling
+from crawler.commands.session import run_async, settings_of
 from crawler.daemon import Daemon, Duty
 from crawler.opening import NeverAnswered, StoppedWhileWaiting, awaited_database
 from crawler.upkeep import EVERY as UPKEEP_EVERY

@@ -12,8 +12,9 @@ from crawler.clock import SystemClock
 from crawler.commands.changes import changes_table
 from crawler.commands.drift import drift_table
 from crawler.commands.history import version_lines
+from crawler.commands.parts import Parts, crawling
 from crawler.commands.render import clean, print_json, table
-from crawler.commands.session import Parts, crawling, opened_database, run_async, settings_of
+from crawler.commands.session import opened_database, run_async, settings_of
 from crawler.policy.scope import Scope
 from crawler.rehearsal import Rehearsed, set_stage
 from crawler.visit import VisitReport

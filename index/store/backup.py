@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from alembic.script import ScriptDirectory
 from sqlalchemy.engine import make_url
 
 from config.errors import OperatorError
-from index.store.database import migration_config
+from index.store.schema import known_revisions
 
 _BUSY_TIMEOUT_S = 30
 _BESIDE = ("-wal", "-shm")
@@ -126,8 +125,7 @@ def _check(path: Path, shown: str) -> str:
         raise OperatorError(f"{shown} is no sound database: {error}") from error
     if faults != ["ok"] or dangling is not None:
         raise OperatorError(f"{shown} is damaged: {'; '.join(faults)}")
-    known = {script.revision for script in ScriptDirectory.from_config(migration_config()).walk_revisions()}
-    if len(revisions) != 1 or revisions[0] not in known:
+    if len(revisions) != 1 or revisions[0] not in known_revisions():
         raise OperatorError(
             f"{shown} is no database of this version of Ardvark or an earlier one: "
             f"its schema is at {', '.join(revisions) or 'nothing'}"

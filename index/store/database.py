@@ -12,15 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
@@ -29,10 +23,10 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool, StaticPool
 
 from config.errors import OperatorError
 from index.store.outage import GONE, REPLACED, Outage, Pauses, StoreUnavailable, outage_in
+from index.store.schema import HEAD, UnknownRevision, current_revision, upgrade_schema
 
 _BUSY_TIMEOUT_S = 30
 _READERS = 4
-_MIGRATION_LOCK = 7_239_004_511
 _OLDEST_SQLITE = (3, 35, 0)
 _Result = TypeVar("_Result")
 
@@ -198,8 +192,8 @@ class Database:
     async def upgrade(self) -> tuple[str | None, str | None]:
         """Bring the schema to its head; gives the revisions before and after."""
         try:
-            return await self._transact(True, _upgrade)
-        except CommandError:
+            return await self._transact(True, upgrade_schema)
+        except UnknownRevision:
             revision = await self._revision()
             raise OperatorError(
                 f"the database schema is at {revision}, which this version of Ardvark does not know; "
@@ -214,18 +208,16 @@ class Database:
         An embedded database is upgraded in place. A shared one is not: other processes may still run the old version.
         """
         current = await self._revision()
-        if current == _head():
+        if current == HEAD:
             return
         if current is not None and not self.is_sqlite:
-            raise OperatorError(
-                f"the database schema is at {current}; run `ardvark db upgrade` to bring it to {_head()}"
-            )
+            raise OperatorError(f"the database schema is at {current}; run `ardvark db upgrade` to bring it to {HEAD}")
         await self.upgrade()
 
     async def _revision(self) -> str | None:
         try:
             async with self.reading() as connection:
-                return await connection.run_sync(_current_revision)
+                return await connection.run_sync(current_revision)
         except (DBAPIError, OSError) as error:
             raise OperatorError(f"the database {self._shown()} cannot be opened: {_reason(error)}") from error
 
@@ -315,32 +307,6 @@ def _postgres_engine(url: Any) -> AsyncEngine:
         return create_async_engine(url, pool_size=10, max_overflow=10, pool_pre_ping=True)
     except ModuleNotFoundError:
         raise OperatorError('PostgreSQL needs the extra: pip install "ardvark[postgres]"') from None
-
-
-def migration_config() -> Config:
-    """Tell Alembic where the migrations are."""
-    config = Config()
-    config.set_main_option("script_location", str(files("index.store") / "migrations"))
-    return config
-
-
-def _head() -> str | None:
-    return ScriptDirectory.from_config(migration_config()).get_current_head()
-
-
-def _current_revision(connection: Connection) -> str | None:
-    return MigrationContext.configure(connection).get_current_revision()
-
-
-def _upgrade(connection: Connection) -> tuple[str | None, str | None]:
-    if connection.dialect.name == "postgresql":
-        # Two processes that start at once must not create the tables twice.
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
-    before = _current_revision(connection)
-    config = migration_config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
-    return before, _current_revision(connection)
 
 
 def _reason(error: Exception) -> str:

@@ -46,7 +46,7 @@ async def _bare(job: Job) -> dict[str, float]:
 async def _ardvark(job: Job) -> dict[str, float]:
     from config.loading import load_settings
     from config.logging import configure_logging
-    from crawler.commands.session import crawling
+    from crawler.commands.parts import crawling
     from crawler.crawl import crawl_once
 
     origins = job.origins
