@@ -32,7 +32,7 @@ BATCH = 500
 # Bodies are large; so are the states that are given up for want of room. Drift is what is kept the longest.
 _BODIES = 100
 _STATES = 50
-_DRIFTS = 50
+_DRIFTS = 5
 _DOCUMENTS = 200
 _PINS: tuple[Column[Any], ...] = (
     documents.c.digest,

@@ -31,6 +31,7 @@ from tests.fakes.cards import (
     waiting,
 )
 from tests.fakes.clock import FakeClock
+from tests.fakes.exam import Exam
 from tests.fakes.harness import ALL_SURFACES, Crawl
 from tests.fakes.history import pass_time, visit_due
 from tests.fakes.web import FakeWeb, Page, Site, entry
@@ -844,9 +845,9 @@ async def test_what_a_killed_visit_read_is_compared_at_the_end_of_the_next(
 
 @pytest.mark.timeout(300)
 async def test_a_large_catalog_of_cards_on_one_origin(
-    web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, capsys: pytest.CaptureFixture[str]
+    web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock, capsys: pytest.CaptureFixture[str], exam: Exam
 ) -> None:
-    count = 5000
+    count = 5000 if exam.long else 1000
     acme = web.site("acme")
     acme.manifest(*(agent_entry(f"a{number}", url=f"/c/{number}.json") for number in range(count)))
     for number in range(count):
