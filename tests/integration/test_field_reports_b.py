@@ -628,19 +628,19 @@ async def test_fr_31_a_single_timeout_changes_nothing_that_anybody_sees(
     web: FakeWeb, crawl_sqlite: OpenCrawl, clock: FakeClock
 ) -> None:
     """The copy turns stale, the next look comes within minutes, and no change is told to anybody."""
-    asleep = asyncio.Event()
+    awake = asyncio.Event()
+    awake.set()
     page = Page(manifest(entry("echo")))
 
     async def sleepy(request: server.Request) -> server.StreamResponse:
-        if asleep.is_set():
-            await asyncio.sleep(1)
+        await awake.wait()
         return page.answer(request)
 
     acme = web.site("acme")
     acme.handle(ARD, sleepy)
     async with crawl_sqlite(acme, network=SHORT) as crawl:
         await crawl.run()
-        asleep.set()
+        awake.clear()
         clock.advance(days=1)
         began = clock.now()
         assert await visit_due(crawl) == 1
@@ -648,7 +648,7 @@ async def test_fr_31_a_single_timeout_changes_nothing_that_anybody_sees(
         assert (document.outcome, document.reason) == ("unreachable", "timeout_headers")
         assert document.next_fetch_at - began <= timedelta(minutes=10)
         assert await crawl.identifiers() == [ECHO]
-        asleep.clear()
+        awake.set()
         await pass_time(crawl, clock, minutes=10)
         assert (await document_of(crawl, acme)).failing_since is None
         assert [change.kind for change in await crawl.changes()] == ["entry.added"]

@@ -222,7 +222,7 @@ async def test_fr_68_the_answers_of_addresses_are_told_apart_and_no_entry_is_los
     acme = web.site("acme")
 
     async def never(_: server.Request) -> server.StreamResponse:
-        await asyncio.sleep(10)
+        await asyncio.Event().wait()
         raise AssertionError
 
     acme.html("/html", "<title>App</title>")

@@ -87,7 +87,7 @@ async def endless(request: server.Request, kind: str, piece: bytes) -> server.St
 
 
 async def never(_: server.Request) -> server.StreamResponse:
-    await asyncio.sleep(10)
+    await asyncio.Event().wait()
     raise AssertionError
 
 
