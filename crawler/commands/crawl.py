@@ -6,6 +6,7 @@ import click
 from config.errors import OperatorError
 from config.settings import Settings
 from crawler.allowlist import Role
+from crawler.commands.heap import settle_heap
 from crawler.commands.parts import Parts, crawling
 from crawler.commands.render import print_json, table
 from crawler.commands.session import run_async, settings_of
@@ -29,6 +30,7 @@ def crawl(context: click.Context, origins: tuple[str, ...], as_json: bool) -> No
 
 async def _crawl(settings: Settings, named: tuple[str, ...]) -> CrawlSummary:
     async with crawling(settings, Role.ONCE) as parts:
+        settle_heap()
         wanted = await _wanted(parts, named)
         with _progress_bar(len(wanted)) as bar:
 

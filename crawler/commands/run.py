@@ -9,6 +9,7 @@ import structlog
 
 from config.settings import Settings
 from crawler.allowlist import ANNOUNCE_EVERY, Role
+from crawler.commands.heap import settle_heap
 from crawler.commands.parts import crawling
 from crawler.commands.session import run_async, settings_of
 from crawler.daemon import Daemon, Duty
@@ -61,10 +62,12 @@ async def run_daemon(settings: Settings, role: Role = Role.ALL) -> None:
             duties.append(Duty("upkeep", upkeep.ring, UPKEEP_EVERY))
         daemon = Daemon(settings, parts.clock, parts.crew, claims=role is not Role.SCHEDULER, further=duties)
         if role is not Role.ALL:
+            settle_heap()
             await daemon.run()
             return
         async with ApiServer(settings, parts.database) as server:
             _say_where(server)
+            settle_heap()
             await daemon.run()
 
 
@@ -79,6 +82,7 @@ def serve(context: click.Context, listen: str | None) -> None:
 async def _serve(settings: Settings) -> None:
     async with awaited_database(settings, serves_api=True) as database, ApiServer(settings, database) as server:
         _say_where(server)
+        settle_heap()
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -46,6 +46,7 @@ async def _bare(job: Job) -> dict[str, float]:
 async def _ardvark(job: Job) -> dict[str, float]:
     from config.loading import load_settings
     from config.logging import configure_logging
+    from crawler.commands.heap import settle_heap
     from crawler.commands.parts import crawling
     from crawler.crawl import crawl_once
 
@@ -71,6 +72,7 @@ async def _ardvark(job: Job) -> dict[str, float]:
     async with crawling(settings) as parts:
         if not probed and not job.again:
             await _name_manifests(parts.database, origins)
+        settle_heap()
         began, cpu = time.perf_counter(), time.process_time()
         await crawl_once(parts.crew, origins, parts.writer.tally, visits=AT_A_TIME)
         measured = _since(began, cpu)

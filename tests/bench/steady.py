@@ -97,6 +97,7 @@ def run(visits: int, *, every: int, origins: int = ORIGINS) -> Iterator[Sample]:
 
 async def _visit(port: str, folder: str, visits: int, every: int, origins: int) -> None:
     from config.logging import configure_logging
+    from crawler.commands.heap import settle_heap
     from crawler.upkeep import Upkeep
     from tests.fakes.clock import FakeClock
     from tests.fakes.harness import crawling, settings_for
@@ -112,6 +113,7 @@ async def _visit(port: str, folder: str, visits: int, every: int, origins: int) 
         logging={"level": "error"},
     )
     configure_logging(settings.logging)
+    settle_heap()
     clock = FakeClock()
     done = 0
     async with crawling(settings, clock) as crawl:
