@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, or_, select, update
@@ -12,9 +13,10 @@ from index.documents import DocumentKind, DocumentVisit
 from index.edits import VERDICT
 from index.records import RANK_OF_MECHANISM, Artifact, Mechanism
 from index.signature_changes import diff_verdicts, remembered
+from index.store.among import among, rows_among
 from index.store.changes import Change, append_changes
 from index.store.documents import document_id, ensure_origins, new_target, origin_id, problem_row, soonest, state_row
-from index.store.engines import chunks, insert_new_rows, insert_rows, is_among, update_rows
+from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows
 from index.store.history import MOST_EDITS, edit_row
 from index.store.tables import (
     artifacts,
@@ -356,21 +358,22 @@ def put_pending(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> No
 
 def has_pending(connection: Connection, origin_ids: Collection[int]) -> bool:
     """Tell whether origins have anything waiting to be compared."""
-    return any(
-        connection.execute(
-            select(pending.c.subject).where(is_among(connection, pending.c.origin_id, chunk)).limit(1)
-        ).first()
-        for chunk in chunks(origin_ids)
-    )
+    return any(True for _ in rows_among(connection, _some_pending, origin_ids))
+
+
+@cache
+def _some_pending(dialect: str) -> Select[Any]:
+    return select(pending.c.subject).where(among(dialect, pending.c.origin_id)).limit(1)
 
 
 def take_pending(connection: Connection, origin_ids: Iterable[int]) -> list[Row[Any]]:
     """Give what origins have waiting to be compared, and forget it."""
-    found: list[Row[Any]] = []
-    for chunk in chunks(origin_ids):
-        mine = is_among(connection, pending.c.origin_id, chunk)
-        rows = connection.execute(select(pending).where(mine)).all()
-        if rows:
-            connection.execute(delete(pending).where(mine))
-        found += rows
+    found = list(rows_among(connection, _pending_of, origin_ids))
+    for chunk in chunks({row.origin_id for row in found}):
+        connection.execute(delete(pending).where(pending.c.origin_id.in_(chunk)))
     return found
+
+
+@cache
+def _pending_of(dialect: str) -> Select[Any]:
+    return select(pending).where(among(dialect, pending.c.origin_id))

@@ -1,15 +1,17 @@
 """Watched documents, the leads between them, and the append-only log of fetches."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, case, func, or_, select, update
 
 from index.documents import DocumentKind, DocumentState, DocumentVisit, FollowedLead, Hop, Outcome
 from index.records import RANK_OF_MECHANISM, Lead, Mechanism, Problem, Signer
-from index.store.engines import chunks, insert_new_rows, insert_rows, is_among, update_rows, upsert_rows
+from index.store.among import among, rows_among
+from index.store.engines import chunks, insert_new_rows, insert_rows, update_rows, upsert_rows
 from index.store.tables import documents, fetches, key_of, leads, origins, snapshots, storable
 
 # What a document is never changes; the rest follows its state.
@@ -37,71 +39,53 @@ def origin_id(origin: str) -> int:
 def load_states(connection: Connection, names: Sequence[str]) -> dict[str, dict[str, DocumentState]]:
     """Give the known documents of origins, by origin and URL."""
     found: dict[str, dict[str, DocumentState]] = {name: {} for name in names}
-    for chunk in chunks(origin_id(name) for name in names):
-        mine = is_among(connection, documents.c.origin_id, chunk) & documents.c.watched
-        for row in connection.execute(_states().where(mine)):
-            found[row.origin][row.url] = _state(row)
+    for row in rows_among(connection, _states_of, (origin_id(name) for name in names)):
+        state = _state(row)
+        found[state.origin][state.url] = state
     return found
 
 
 def load_state(connection: Connection, url: str) -> DocumentState | None:
     """Give one known document."""
-    row = connection.execute(_states().where(documents.c.id == document_id(url))).first()
+    row = connection.execute(_STATE, {"id": document_id(url)}).first()
     return None if row is None else _state(row)
 
 
 def _states() -> Select[Any]:
-    """Select documents with their origin; a digest without its stored body counts as none (RFC 9111 4.3.3)."""
+    """Select documents as `_state` reads them; a digest without its stored body counts as none (RFC 9111 4.3.3)."""
+    elsewhere = {"origin": origins.c.origin, "digest": snapshots.c.digest, "interval": documents.c.interval_s}
     return (
-        select(documents, origins.c.origin, snapshots.c.digest.label("stored"))
+        select(*(elsewhere[name] if name in elsewhere else documents.c[name] for name in _MEMBERS))
+        .select_from(documents)
         .join(origins, origins.c.id == documents.c.origin_id)
         .outerjoin(snapshots, snapshots.c.digest == documents.c.digest)
     )
 
 
+@cache
+def _states_of(dialect: str) -> Select[Any]:
+    return _states().where(among(dialect, documents.c.origin_id), documents.c.watched)
+
+
+_MEMBERS = [member.name for member in fields(DocumentState)]
+_READ: dict[str, Callable[[Any], Any]] = {
+    "kind": {kind.value: kind for kind in DocumentKind}.__getitem__,
+    "mechanism": {mechanism.value: mechanism for mechanism in Mechanism}.__getitem__,
+    "ancestors": tuple,
+    "outcome": {outcome.value: outcome for outcome in Outcome}.get,
+    "hops": lambda hops: tuple(Hop(url, status) for url, status in hops),
+    "interval": lambda seconds: None if seconds is None else timedelta(seconds=seconds),
+    "signers": lambda signers: tuple(Signer(*named) for named in signers or ()),
+}
+_PLACES = [(_MEMBERS.index(name), read) for name, read in _READ.items()]
+_STATE = _states().where(documents.c.id == bindparam("id"))
+
+
 def _state(row: Row[Any]) -> DocumentState:
-    return DocumentState(
-        url=row.url,
-        origin=row.origin,
-        kind=DocumentKind(row.kind),
-        first_seen_at=row.first_seen_at,
-        mechanism=Mechanism(row.mechanism),
-        rank=row.rank,
-        depth=row.depth,
-        ancestors=tuple(row.ancestors),
-        outcome=Outcome(row.outcome) if row.outcome else None,
-        reason=row.reason,
-        detail=row.detail,
-        status=row.status,
-        attempted_at=row.attempted_at,
-        fetched_at=row.fetched_at,
-        confirmed_at=row.confirmed_at,
-        changed_at=row.changed_at,
-        full_at=row.full_at,
-        not_modified_streak=row.not_modified_streak,
-        ineffective_streak=row.ineffective_streak,
-        distrust_until=row.distrust_until,
-        headers=row.headers,
-        final_url=row.final_url,
-        hops=tuple(Hop(url, status) for url, status in row.hops),
-        digest=row.digest if row.stored else None,
-        content_digest=row.content_digest,
-        length=row.length,
-        parser_version=row.parser_version,
-        fresh_until=row.fresh_until,
-        next_fetch_at=row.next_fetch_at,
-        interval=None if row.interval_s is None else timedelta(seconds=row.interval_s),
-        rate_a=row.rate_a,
-        rate_b=row.rate_b,
-        failures=row.failures,
-        failing_since=row.failing_since,
-        absences=row.absences,
-        absent_since=row.absent_since,
-        applied_digest=row.applied_digest,
-        held=row.held,
-        entry_count=row.entry_count,
-        signers=tuple(Signer(*named) for named in row.signers or ()),
-    )
+    values = list(row)
+    for place, read in _PLACES:
+        values[place] = read(values[place])
+    return DocumentState(*values)
 
 
 def state_row(state: DocumentState) -> dict[str, Any]:
@@ -183,11 +167,12 @@ def _confirm_documents(connection: Connection, states: Sequence[DocumentState]) 
 
 def forgotten_documents(connection: Connection, urls: Iterable[str]) -> set[str]:
     """Name the documents among these that are known and watched no longer."""
-    forgotten: set[str] = set()
-    for chunk in chunks(document_id(url) for url in urls):
-        query = select(documents.c.url).where(is_among(connection, documents.c.id, chunk), ~documents.c.watched)
-        forgotten.update(connection.execute(query).scalars())
-    return forgotten
+    return {url for (url,) in rows_among(connection, _forgotten, (document_id(url) for url in urls))}
+
+
+@cache
+def _forgotten(dialect: str) -> Select[Any]:
+    return select(documents.c.url).where(among(dialect, documents.c.id), ~documents.c.watched)
 
 
 def ensure_origins(connection: Connection, named: dict[str, datetime]) -> None:
@@ -253,20 +238,24 @@ def put_leads(
     upsert_rows(connection, leads, rows, never=("document_id", "url", "mechanism", "first_seen_at"))
     _watch_targets(connection, [(item, at) for _, items, at, _ in found for item in items if item.owner is not None])
     seen = {row["id"] for row in rows}
-    missing = _held_leads(connection, [url for url, _, _, complete in found if complete])
-    missing += _held_leads(connection, confirmed, leads.c.missed > 0)
+    missing = _held_leads(connection, [url for url, _, _, complete in found if complete], _leads_of)
+    missing += _held_leads(connection, confirmed, _missed_leads_of)
     return _miss(connection, [row for row in missing if row.id not in seen], now)
 
 
-def _held_leads(connection: Connection, urls: Sequence[str], *conditions: ColumnElement[bool]) -> list[Row[Any]]:
-    held: list[Row[Any]] = []
+def _held_leads(connection: Connection, urls: Sequence[str], build: Callable[[str], Select[Any]]) -> list[Row[Any]]:
+    return list(rows_among(connection, build, (document_id(url) for url in urls)))
+
+
+@cache
+def _leads_of(dialect: str) -> Select[Any]:
     columns = (leads.c.id, leads.c.missed, leads.c.url, leads.c.mechanism)
-    for chunk in chunks(document_id(url) for url in urls):
-        query: Select[Any] = select(*columns).where(
-            is_among(connection, leads.c.document_id, chunk), leads.c.withdrawn_at.is_(None), *conditions
-        )
-        held += connection.execute(query)
-    return held
+    return select(*columns).where(among(dialect, leads.c.document_id), leads.c.withdrawn_at.is_(None))
+
+
+@cache
+def _missed_leads_of(dialect: str) -> Select[Any]:
+    return _leads_of(dialect).where(leads.c.missed > 0)
 
 
 def _miss(connection: Connection, missing: Sequence[Row[Any]], now: datetime) -> list[str]:

@@ -3,13 +3,14 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, or_, select, update
 
 from index.drift import CardView, Disagreement
 from index.findings import redact
+from index.store.among import among, rows_among
 from index.store.changes import Change
 from index.store.engines import chunks, insert_rows, update_rows
 from index.store.tables import documents, drifts, json_text, key_of, storable, storable_json
@@ -254,14 +255,13 @@ def confirm_drifts(connection: Connection, origin_ids: Sequence[int]) -> None:
     else is writing to is left to them, so that nobody waits for anybody here.
     """
     updates = []
-    for chunk in chunks(origin_ids):
-        for row in connection.execute(_sights(chunk)):
-            times = {
-                "copy_old_at": _later(row.copy_old_at, row.copy_at),
-                "live_seen_at": _later(row.live_seen_at, row.live_at),
-            }
-            if times["copy_old_at"] > row.copy_old_at or times["live_seen_at"] > row.live_seen_at:
-                updates.append({"id": row.id, "confirmed_at": max(row.confirmed_at, *times.values()), **times})
+    for row in rows_among(connection, _sights, origin_ids):
+        times = {
+            "copy_old_at": _later(row.copy_old_at, row.copy_at),
+            "live_seen_at": _later(row.live_seen_at, row.live_at),
+        }
+        if times["copy_old_at"] > row.copy_old_at or times["live_seen_at"] > row.live_seen_at:
+            updates.append({"id": row.id, "confirmed_at": max(row.confirmed_at, *times.values()), **times})
     update_rows(connection, drifts, updates)
 
 
@@ -280,12 +280,13 @@ def _later(known: datetime, seen: datetime | None) -> datetime:
     return known if seen is None else max(known, seen)
 
 
-def _sights(origin_ids: Sequence[int]) -> Select[Any]:
+@cache
+def _sights(dialect: str) -> Select[Any]:
     """Select what is open on origins, with the last sights of those of its two documents that are on them."""
-    mine = and_(_copies.c.origin_id.in_(origin_ids), ~_copies.c.held)
-    ids = select(documents.c.id).where(documents.c.origin_id.in_(origin_ids))
+    mine = and_(among(dialect, _copies.c.origin_id), ~_copies.c.held)
+    ids = select(documents.c.id).where(among(dialect, documents.c.origin_id))
     missing = _lives.c.outcome.in_(MISSING) & drifts.c.code.in_(_OF_ABSENCE)
-    theirs = _lives.c.origin_id.in_(origin_ids)
+    theirs = among(dialect, _lives.c.origin_id)
     return (
         select(
             drifts.c.id,

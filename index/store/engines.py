@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
 
-import orjson
 from sqlalchemy import (
     ColumnElement,
     Connection,
@@ -19,7 +18,6 @@ from sqlalchemy import (
     String,
     Table,
     and_,
-    any_,
     bindparam,
     column,
     delete,
@@ -57,15 +55,14 @@ class _Plan:
             for chunk in chunks(rows):
                 connection.exec_driver_sql(self.sql, tuple(_laid_out(chunk, *value) for value in self.values))
             return
-        each = [
-            tuple([row[name] if process is None else process(row[name]) for name, process in self.values])
-            for row in rows
-        ]
-        connection.exec_driver_sql(self.sql, each)
+        # Laid out by columns: a processor is then called from within the interpreter, row after row.
+        columns = [_laid_out(rows, *value) for value in self.values]
+        connection.exec_driver_sql(self.sql, list(zip(*columns, strict=True)))
 
 
 def _laid_out(rows: Sequence[Mapping[str, Any]], name: str, process: _Process) -> list[Any]:
-    return [row[name] if process is None else process(row[name]) for row in rows]
+    values = [row[name] for row in rows]
+    return values if process is None else list(map(process, values))
 
 
 _plans: dict[tuple[Any, ...], _Plan] = {}
@@ -76,14 +73,6 @@ def chunks(items: Iterable[_Item], size: int = CHUNK) -> Iterator[list[_Item]]:
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
-
-
-def is_among(connection: Connection, key: ColumnElement[Any], keys: Iterable[Any]) -> ColumnElement[bool]:
-    """Compare a column with many values, in a statement that is the same however many they are."""
-    if connection.dialect.name == "postgresql":
-        return key == any_(bindparam(None, list(keys), type_=postgresql.ARRAY(_plain(key.type))))
-    given = func.json_each(bindparam(None, orjson.dumps(list(keys)).decode(), type_=String())).table_valued("value")
-    return key.in_(select(given.c.value))
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -233,14 +222,14 @@ def _takes_columns(connection: Connection, table: Table, rows: Sequence[Mapping[
 def _columns(dialect: Dialect, types: _Types) -> Any:
     """Make a table of the parameters, each of which is a list."""
     lists: list[ColumnElement[Any]] = [
-        literal_column(f"CAST(${place} AS {_plain(kind).compile(dialect=dialect)}[])")
+        literal_column(f"CAST(${place} AS {plain_type(kind).compile(dialect=dialect)}[])")
         for place, kind in enumerate(types.values(), 1)
     ]
     names = [column(name, kind) for name, kind in types.items()]
     return func.unnest(*lists).table_valued(*names, name="given").render_derived(name="given")
 
 
-def _plain(kind: TypeEngine[Any]) -> TypeEngine[Any]:
+def plain_type(kind: TypeEngine[Any]) -> TypeEngine[Any]:
     """Give a type without its length and collation, which lists have none of."""
     stored = kind.dialect_impl(_POSTGRES)
     inner = getattr(stored, "impl", stored)

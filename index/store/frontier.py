@@ -7,12 +7,14 @@ worker that was only slow unable to settle what somebody else has claimed since.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
     Boolean,
     ColumnElement,
     Connection,
+    Integer,
     Row,
     Select,
     Update,
@@ -26,11 +28,13 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.sql.dml import ReturningUpdate
 
 from index.documents import DocumentKind, DocumentState
+from index.store.among import among, key_list, rows_among
 from index.store.artifacts import hand_over_artifacts
 from index.store.documents import load_states, origin_id, read_again, soonest
-from index.store.engines import change_rows, chunks, is_among, upsert_rows
+from index.store.engines import change_rows, chunks, upsert_rows
 from index.store.entries import take_away
 from index.store.tables import documents, listings, origins, storable_json
 
@@ -178,22 +182,11 @@ def claim_due(
     What the worker `held` before is prolonged first, so that it isn't taken for free.
     """
     renew_claims(connection, held, now + lease)
-    free = or_(origins.c.claimed_until.is_(None), origins.c.claimed_until <= now)
-    patient = or_(origins.c.not_before.is_(None), origins.c.not_before <= now)
-    due = and_(origins.c.active, free, origins.c.next_visit_at <= now, patient)
-    if only is not None:
-        due = and_(is_among(connection, origins.c.id, [origin_id(name) for name in only]), free)
-    ids = select(origins.c.id).where(due).order_by(origins.c.next_visit_at, origins.c.id).limit(limit)
-    if connection.dialect.name == "postgresql":
-        ids = ids.with_for_update(skip_locked=True)
     until = now + lease
-    claimed = (
-        update(origins)
-        .where(origins.c.id.in_(ids))
-        .values(claimed_by=worker, claimed_at=now, claimed_until=until, fence=origins.c.fence + 1)
-        .returning(*(origins.c[name] for name in _CLAIMED))
-    )
-    rows = connection.execute(claimed).all()
+    values: dict[str, Any] = {"worker": worker, "now": now, "until": until, "most": limit}
+    if only is not None:
+        values["keys"] = key_list(connection, [origin_id(name) for name in only])
+    rows = connection.execute(_claiming(connection.dialect.name, named=only is not None), values).all()
     states = load_states(connection, [row.origin for row in rows])
     return [
         Claim(
@@ -201,6 +194,28 @@ def claim_due(
         )
         for row in rows
     ]
+
+
+@cache
+def _claiming(dialect: str, *, named: bool) -> ReturningUpdate[Any]:
+    now = bindparam("now", type_=origins.c.claimed_at.type)
+    free = or_(origins.c.claimed_until.is_(None), origins.c.claimed_until <= now)
+    patient = or_(origins.c.not_before.is_(None), origins.c.not_before <= now)
+    due = and_(origins.c.active, free, origins.c.next_visit_at <= now, patient)
+    if named:
+        due = and_(among(dialect, origins.c.id), free)
+    most = bindparam("most", type_=Integer())
+    ids = select(origins.c.id).where(due).order_by(origins.c.next_visit_at, origins.c.id).limit(most)
+    if dialect == "postgresql":
+        ids = ids.with_for_update(skip_locked=True)
+    claim = {
+        "claimed_by": bindparam("worker"),
+        "claimed_at": now,
+        "claimed_until": bindparam("until"),
+        "fence": origins.c.fence + 1,
+    }
+    returned = (origins.c[name] for name in _CLAIMED)
+    return update(origins).where(origins.c.id.in_(ids)).values(claim).returning(*returned)
 
 
 def _slowdown(row: Row[Any], now: datetime) -> Slowdown | None:
@@ -232,11 +247,14 @@ def load_rest(connection: Connection, name: str) -> datetime | None:
 
 def lost_holds(connection: Connection, holds: Collection[Hold]) -> set[Hold]:
     """Name the claims among these that somebody else has taken over, or that ended with their origin."""
-    current: dict[str, int] = {}
-    for chunk in chunks(origin_id(hold.origin) for hold in holds):
-        query = select(origins.c.origin, origins.c.fence).where(is_among(connection, origins.c.id, chunk))
-        current.update((row.origin, row.fence) for row in connection.execute(query))
+    found = rows_among(connection, _fences, (origin_id(hold.origin) for hold in holds))
+    current = dict(found)
     return {hold for hold in holds if current.get(hold.origin) != hold.fence}
+
+
+@cache
+def _fences(dialect: str) -> Select[Any]:
+    return select(origins.c.origin, origins.c.fence).where(among(dialect, origins.c.id))
 
 
 def resting_origins(connection: Connection, names: Sequence[str], now: datetime) -> set[str]:
@@ -329,13 +347,16 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
             held = (origins.c.id == origin_id(item.origin)) & (origins.c.fence == item.fence)
             connection.execute(update(origins).where(held).values(madp=storable_json(item.madp)))
     # What other visits found on the origin meanwhile was never looked at, so it is due again.
-    for chunk in chunks(origin_id(item.origin) for item in settlements if not (item.failed or item.silent)):
-        mine = is_among(connection, documents.c.origin_id, chunk)
-        unseen = mine & documents.c.attempted_at.is_(None) & documents.c.watched
-        waiting = connection.execute(select(documents.c.origin_id).where(unseen).distinct()).scalars().all()
-        if waiting:
-            due = origins.c.id.in_(waiting) & origins.c.active
-            connection.execute(update(origins).where(due).values(next_visit_at=soonest(settlements[-1].at)))
+    ended = [origin_id(item.origin) for item in settlements if not (item.failed or item.silent)]
+    for waiting in chunks(key for (key,) in rows_among(connection, _unseen, ended)):
+        due = origins.c.id.in_(waiting) & origins.c.active
+        connection.execute(update(origins).where(due).values(next_visit_at=soonest(settlements[-1].at)))
+
+
+@cache
+def _unseen(dialect: str) -> Select[Any]:
+    mine = among(dialect, documents.c.origin_id) & documents.c.attempted_at.is_(None) & documents.c.watched
+    return select(documents.c.origin_id).where(mine).distinct()
 
 
 def next_due_at(connection: Connection) -> datetime | None:

@@ -4,11 +4,13 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, select
 
-from index.store.engines import chunks, insert_new_rows, is_among, update_rows
+from index.store.among import among, rows_among
+from index.store.engines import chunks, insert_new_rows, update_rows
 from index.store.tables import snapshots
 from index.strict_json import digest as digest_of
 
@@ -78,11 +80,17 @@ def _row(item: NewSnapshot) -> dict[str, Any]:
 
 def mark_private(connection: Connection, seen: Mapping[str, bool]) -> None:
     """Note what the last look at a body said about passing it on; a 304 may say something new."""
-    for chunk in chunks(seen):
-        query = select(snapshots.c.digest, snapshots.c.private).where(is_among(connection, snapshots.c.digest, chunk))
-        rows = [row for row in connection.execute(query) if row.private is not seen[row.digest]]
-        marked = [{"digest": row.digest, "private": seen[row.digest]} for row in rows]
-        update_rows(connection, snapshots, marked, key="digest")
+    marked = [
+        {"digest": digest, "private": seen[digest]}
+        for digest, private in rows_among(connection, _privacy_of, seen)
+        if private is not seen[digest]
+    ]
+    update_rows(connection, snapshots, marked, key="digest")
+
+
+@cache
+def _privacy_of(dialect: str) -> Select[Any]:
+    return select(snapshots.c.digest, snapshots.c.private).where(among(dialect, snapshots.c.digest))
 
 
 def load_snapshot(connection: Connection, digest: str) -> bytes | None:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from index import metrics
-from index.documents import SUCCESSES, VALIDATOR_LIES, DocumentKind, DocumentVisit, FollowedLead, Outcome
+from index.documents import SUCCESSES, VALIDATOR_LIES, DocumentKind, DocumentVisit, FollowedLead, Observation, Outcome
 from index.records import Mechanism
 from index.renditions import Rendition
 from index.store.artifacts import (
@@ -91,6 +91,7 @@ class SettleVisit:
 Unit = RecordVisit | RecordLeads | RecordRendition | SettleVisit
 # What became of the entries of the document that a unit is about: how many were added, changed and removed.
 Came = Counter[str]
+_NOTHING: Came = Counter()
 _Item = tuple[Unit, asyncio.Future[Came]]
 
 
@@ -173,7 +174,10 @@ class Writer:
     async def submit(self, unit: Unit) -> asyncio.Future[Came]:
         """Queue a unit; the future ends when it is committed, or carries why it could not be."""
         done: asyncio.Future[Came] = asyncio.get_running_loop().create_future()
-        await self._queue.put((unit, done))
+        if self._queue.full():
+            await self._queue.put((unit, done))
+        else:
+            self._queue.put_nowait((unit, done))
         return done
 
     async def write(self, unit: Unit) -> None:
@@ -222,18 +226,20 @@ class Writer:
         for unit, done in batch:
             if not done.cancelled():
                 # Several looks at one document share what came of it.
-                url = unit.visit.state.url if isinstance(unit, RecordVisit) else ""
-                done.set_result(tally.entries.pop(url, Counter()))
+                url = unit.visit.state.url if tally.entries and isinstance(unit, RecordVisit) else ""
+                done.set_result(tally.entries.pop(url, _NOTHING))
 
 
 def _measure(units: Sequence[Unit], now: datetime) -> None:
     """Count what committed looks took to get here, and what they didn't have to transfer."""
+    saved = 0
     for unit in units:
         if isinstance(unit, RecordVisit):
             state = unit.visit.state
             metrics.OWN_LAG_SECONDS.observe(max(0.0, (now - unit.visit.observation.response_at).total_seconds()))
             if state.outcome is Outcome.NOT_MODIFIED:
-                metrics.SAVED_BYTES.inc(state.length or 0)
+                saved += state.length or 0
+    metrics.SAVED_BYTES.inc(saved)
 
 
 def write_units(connection: Connection, units: Sequence[Unit], now: datetime) -> Tally:
@@ -403,8 +409,13 @@ def _privacy(visits: Sequence[DocumentVisit]) -> dict[str, bool]:
     return {
         visit.state.digest: is_private(visit.state.headers)
         for visit in visits
-        if visit.state.digest is not None and visit.state.outcome in SUCCESSES
+        if visit.state.digest is not None and visit.state.outcome in SUCCESSES and _says_whose(visit.observation)
     }
+
+
+def _says_whose(observation: Observation) -> bool:
+    """Tell whether an answer says anything about passing its body on; a 304 may leave that as it was."""
+    return observation.outcome is not Outcome.NOT_MODIFIED or "cache-control" in observation.headers
 
 
 def _take_leads(
