@@ -53,6 +53,7 @@ class CrawlSummary:
 
 
 Progress = Callable[[int, int], None]
+_Visiting = asyncio.Task[VisitReport | None]
 
 
 async def crawl_once(
@@ -88,7 +89,8 @@ async def _visit_all(
     seen = set(origins)
     late: set[str] = set()
     claimed: list[Claim] = []
-    running: set[asyncio.Task[VisitReport | None]] = set()
+    running: set[_Visiting] = set()
+    ended: asyncio.Queue[_Visiting] = asyncio.Queue()
     try:
         while waiting or claimed or running:
             if waiting and not claimed and len(running) < visits:
@@ -98,12 +100,17 @@ async def _visit_all(
                     del waiting[claim.origin]
             while claimed and len(running) < visits:
                 claim = claimed.pop()
-                running.add(asyncio.create_task(crew.visit(claim, force=True), name=f"visit {claim.origin}"))
+                task = asyncio.create_task(crew.visit(claim, force=True), name=f"visit {claim.origin}")
+                task.add_done_callback(ended.put_nowait)
+                running.add(task)
             summary.busy = 0 if running else len(waiting)
             if not running:
                 await asyncio.sleep(_BUSY_WAIT_S)
                 continue
-            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            done = [await ended.get()]
+            while not ended.empty():
+                done.append(ended.get_nowait())
+            running.difference_update(done)
             for task in done:
                 named = _count(summary, resting, task.result())
                 late |= (named & seen) - waiting.keys()

@@ -87,7 +87,7 @@ class Scope:
         if is_canonical(text):
             # The usual case, a plain address on an origin of the allowlist, passes every check below.
             origin = origin_of(text)
-            if origin in self.origins and (self.allow_http or not origin.startswith("http:")):
+            if (self.allow_http or not origin.startswith("http:")) and self._is_plainly_listed(origin):
                 return Admitted(text, origin)
         try:
             url = parse_url(text)
@@ -108,6 +108,10 @@ class Scope:
             admitted = listed or url.explicit_port in (None, _DEFAULT_PORTS[url.scheme]) or self._is_port_known(url)
             refusal = Refused("port", f"port {url.explicit_port} is not on the allowlist")
         return Admitted(str(url), origin) if admitted else refusal
+
+    def _is_plainly_listed(self, origin: str) -> bool:
+        """Tell of a canonical origin whether it is listed, itself or by a pattern that covers well-formed names."""
+        return origin in self.origins or (self.rules(origin) is not None and _is_host_name(host_of(origin)))
 
     def check_public(self, text: str) -> Admitted | Refused:
         """Apply the grammar to a URL that the allowlist need not cover; its name must exist on the open web."""
