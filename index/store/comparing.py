@@ -9,13 +9,12 @@ from sqlalchemy import Connection, Row
 from index.store.artifacts import take_pending
 from index.store.changes import Change, append_changes
 from index.store.documents import origin_id
-from index.store.drift_rows import confirm_drifts
 from index.store.drifts import Sighted, settle_drifts
 from index.store.pairs import judge_pairs
 
 
 def compare_pending(connection: Connection, visited: Mapping[str, datetime], now: datetime) -> None:
-    """Judge what origins have waiting and confirm what goes on, by origin and end of the visit.
+    """Judge what origins have waiting, by origin and end of the visit.
 
     `now` is when the feed shows the outcome.
     """
@@ -25,7 +24,6 @@ def compare_pending(connection: Connection, visited: Mapping[str, datetime], now
     waiting = take_pending(connection, keys)
     if waiting:
         append_changes(connection, _judge(connection, waiting, max(visited.values())), now)
-    confirm_drifts(connection, keys)
 
 
 def _judge(connection: Connection, waiting: Sequence[Row[Any]], at: datetime) -> list[Change]:

@@ -114,7 +114,7 @@ def state_row(state: DocumentState) -> dict[str, Any]:
         "distrust_until": state.distrust_until,
         "headers": dict(state.headers),
         "final_url": storable(state.final_url),
-        "hops": [[hop.url, hop.status] for hop in state.hops],
+        "hops": [[hop.url, hop.status] for hop in state.hops] if state.hops else [],
         "digest": state.digest,
         "content_digest": state.content_digest,
         "length": state.length,
@@ -131,7 +131,9 @@ def state_row(state: DocumentState) -> dict[str, Any]:
         "applied_digest": state.applied_digest,
         "held": state.held,
         "entry_count": state.entry_count,
-        "signers": [[storable(signer.kid), storable(signer.jku), signer.key] for signer in state.signers] or None,
+        "signers": [[storable(signer.kid), storable(signer.jku), signer.key] for signer in state.signers]
+        if state.signers
+        else None,
     }
 
 
@@ -208,7 +210,7 @@ def _fetch_row(visit: DocumentVisit) -> dict[str, Any]:
         "detail": storable(observation.detail),
         "status": observation.status,
         "final_url": storable(observation.final_url),
-        "hops": [[hop.url, hop.status] for hop in observation.hops],
+        "hops": [[hop.url, hop.status] for hop in observation.hops] if observation.hops else [],
         "conditional": bool(observation.conditions),
         "headers": dict(visit.state.headers) if observation.outcome is Outcome.FETCHED else {},
         "wire_size": observation.wire_size,

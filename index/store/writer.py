@@ -41,7 +41,7 @@ from index.store.documents import (
     put_fetches,
     put_leads,
 )
-from index.store.drift_rows import retract_sights
+from index.store.drift_rows import confirm_drifts, retract_sights
 from index.store.entries import NewReading, apply_readings, take_away, withdraw
 from index.store.frontier import Hold, Settlement, lost_holds, settle_origins
 from index.store.listings import lock_listings
@@ -248,9 +248,10 @@ def write_units(connection: Connection, units: Sequence[Unit], now: datetime) ->
     units = _still_claimed(connection, units)
     looks = [unit.visit for unit in units if isinstance(unit, RecordVisit)]
     settlements = [unit.settlement for unit in units if isinstance(unit, SettleVisit)]
-    if any(visit.reading or visit.artifact or visit.taken_away or visit.presence_changed for visit in looks) or (
-        has_pending(connection, [origin_id(item.origin) for item in settlements])
-    ):
+    compares = any(
+        visit.reading or visit.artifact or visit.taken_away or visit.presence_changed for visit in looks
+    ) or (has_pending(connection, [origin_id(item.origin) for item in settlements]))
+    if compares:
         lock_listings(connection)
     for visits in _rounds(looks):
         _write_visits(connection, visits, tally, now)
@@ -260,7 +261,10 @@ def write_units(connection: Connection, units: Sequence[Unit], now: datetime) ->
     if renditions:
         settle_renditions(connection, renditions, now)
     settle_origins(connection, settlements)
-    compare_pending(connection, {item.origin: item.at for item in settlements}, now)
+    visited = {item.origin: item.at for item in settlements}
+    if compares:
+        compare_pending(connection, visited, now)
+    confirm_drifts(connection, [origin_id(origin) for origin in visited])
     return tally
 
 
@@ -276,6 +280,8 @@ def _still_claimed(connection: Connection, units: Sequence[Unit]) -> Sequence[Un
 
 def _rounds(visits: Sequence[DocumentVisit]) -> list[list[DocumentVisit]]:
     """Part visits so that no document comes twice in one round."""
+    if len({visit.state.url for visit in visits}) == len(visits):
+        return [list(visits)] if visits else []
     rounds: list[list[DocumentVisit]] = []
     seen: Counter[str] = Counter()
     for visit in visits:
