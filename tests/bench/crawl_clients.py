@@ -70,14 +70,16 @@ async def _ardvark(job: Job) -> dict[str, float]:
     )
     configure_logging(settings.logging)
     async with crawling(settings) as parts:
-        if not probed and not job.again:
+        if not probed and job.crawl == "first":
             await _name_manifests(parts.database, origins)
         settle_heap()
         began, cpu = time.perf_counter(), time.process_time()
         await crawl_once(parts.crew, origins, parts.writer.tally, visits=AT_A_TIME)
         measured = _since(began, cpu)
     tally = parts.writer.tally
-    assert (tally.unchanged if job.again else tally.listed) == ORIGINS * ENTRIES, "not every manifest was read"
+    assert (tally.listed if job.crawl == "first" else tally.unchanged) == ORIGINS * ENTRIES, (
+        "not every manifest was read"
+    )
     return measured
 
 

@@ -2,7 +2,7 @@
 
 Every host `o<number>.bench.example` serves a small manifest with an entity tag; `/` is a page without links, robots.txt
 and the predecessor path are absent. For each line on its standard input it says what it has answered since the last
-one.
+one; the line is the edition that manifests have from then on: another title around the same entries.
 """
 
 import asyncio
@@ -16,6 +16,8 @@ from typing import ClassVar
 
 import uvloop
 
+from tests.bench.visits import entity_tag
+
 _PAGE = b"<!doctype html><html><head><title>Home</title></head><body>Welcome</body></html>"
 _TOPICS = (
     "tide tables", "mountain huts", "invoice checks", "star charts", "train seats", "bird calls", "soil samples",
@@ -24,8 +26,8 @@ _TOPICS = (
 
 
 @lru_cache(maxsize=100_000)
-def manifest(number: int, entries: int) -> tuple[bytes, bytes]:
-    """Give the manifest of one origin and its entity tag."""
+def manifest(number: int, entries: int, edition: int) -> tuple[bytes, bytes]:
+    """Give an edition of the manifest of one origin, and its entity tag."""
     host = f"o{number}.bench.example"
     listed = []
     for index in range(entries):
@@ -46,12 +48,13 @@ def manifest(number: int, entries: int) -> tuple[bytes, bytes]:
                 "metadata": {"region": number % 53, "open": True},
             }
         )
-    body = json.dumps({"entries": listed}).encode()
-    return body, b'"m%d"' % number
+    title = {"displayName": f"Station {number}, edition {edition}"}
+    return json.dumps({"host": title, "entries": listed}).encode(), entity_tag(number, edition).encode()
 
 
 class _Server(asyncio.Protocol):
     entries = 4
+    edition: ClassVar[int] = 0
     answered: ClassVar[Counter[bytes]] = Counter()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -73,7 +76,7 @@ class _Server(asyncio.Protocol):
         fields = {name.lower(): value.strip() for name, _, value in (line.partition(b":") for line in lines[1:])}
         if path == b"/.well-known/ard.json":
             number = int(fields[b"host"].partition(b".")[0][1:])
-            body, etag = manifest(number, self.entries)
+            body, etag = manifest(number, self.entries, self.edition)
             if fields.get(b"if-none-match") == etag:
                 return b"HTTP/1.1 304 Not Modified\r\nETag: %s\r\nCache-Control: max-age=60\r\n\r\n" % etag
             return _ok(b"application/json", body, b"ETag: %s\r\nCache-Control: max-age=60\r\n" % etag)
@@ -102,7 +105,8 @@ async def _serve(folder: Path, entries: int) -> None:
     secure = await loop.create_server(_Server, "127.0.0.1", 0, ssl=context, backlog=4096)
     print(plain.sockets[0].getsockname()[1], secure.sockets[0].getsockname()[1], flush=True)
     # The parent closes our standard input when it is done with us.
-    while await loop.run_in_executor(None, sys.stdin.readline):
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        _Server.edition = int(line)
         print(json.dumps({name.decode(): count for name, count in _Server.answered.items()}), flush=True)
         _Server.answered.clear()
 
