@@ -72,26 +72,22 @@ _INSTRUCTIONS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
         re.compile(r"\byou\sare\snow\s(?:in\s)?(?:dan\b|developer\smode|unrestricted|jailbroken)", _ADDRESSED),
     ),
 )
-# The same patterns again: without all the words of one of these no pattern can match.
-_LOUD: tuple[tuple[str, ...], ...] = (
-    ("ignore",),
-    ("disregard",),
-    ("forget",),
-    ("override",),
-    ("system",),
-    ("<",),
-    ("inst]",),
-    ("prompt",),
-    ("developer",),
-    ("hidden",),
-    ("history",),
-    ("user", "do not"),
-    ("user", "don't"),
-    ("user", "never"),
-    ("this ", "always"),
-    ("this ", "only"),
-    ("you are now",),
+# The same patterns again: without one of these, or one of each pair, no pattern can match.
+_LOUD = (
+    "ignore",
+    "disregard",
+    "forget",
+    "override",
+    "system",
+    "<",
+    "inst]",
+    "prompt",
+    "developer",
+    "hidden",
+    "history",
+    "you are now",
 )
+_LOUD_TOGETHER = (("user", ("do not", "don't", "never")), ("this ", ("always", "only")))
 _ESCAPED_SPACE = re.compile(r"\\[ntrf]")
 # Invisible letters; the flags of some countries are the one lawful use.
 _HIDDEN_LETTERS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0020-\U000e007e]")
@@ -119,7 +115,9 @@ def is_quiet(raw: str) -> bool:
     lowered = _ESCAPED_SPACE.sub(" ", raw.lower()) if "\\" in raw else raw.lower()
     if may_hold_secret(raw, lowered):
         return False
-    return not any(all(word in lowered for word in words) for words in _LOUD)
+    if any(map(lowered.__contains__, _LOUD)):
+        return False
+    return not any(first in lowered and any(word in lowered for word in others) for first, others in _LOUD_TOGETHER)
 
 
 def find(value: Any, *, https_host: str | None = None, quiet: bool = False) -> tuple[Problem, ...]:
@@ -128,11 +126,12 @@ def find(value: Any, *, https_host: str | None = None, quiet: bool = False) -> t
     `quiet` says that `is_quiet` was true of its text, so that only its addresses are looked at.
     """
     found: list[Problem] = []
-    for name, place, text in _texts(value):
+    host = (https_host or "").strip("[]")
+    for name, place, text in _quiet_addresses(value) if quiet else _texts(value):
         if len(found) >= _MOST_FINDINGS:
             break
-        if _holds_addresses(name[-_LONGEST_ENDING:]):
-            found.extend(_address_findings(text, place, (https_host or "").strip("[]")))
+        if quiet or _holds_addresses(name[-_LONGEST_ENDING:]):
+            found.extend(_address_findings(text, place, host))
         if quiet:
             continue
         if mask(name, text) != text:
@@ -185,6 +184,23 @@ def _texts(value: Any) -> Iterator[tuple[str, _Place, str]]:
             stack.extend((name, (place, index), node[index]) for index in range(len(node) - 1, -1, -1))
         elif isinstance(node, str):
             yield name, place, node
+
+
+_NESTED = (dict, list)
+
+
+def _quiet_addresses(value: Any) -> Iterator[tuple[str, _Place, str]]:
+    """Walk like `_texts`, to address members alone; where no name is that of a secret, each text has its own."""
+    stack: list[tuple[str, _Place, Any]] = [("", (), value)]
+    while stack:
+        name, place, node = stack.pop()
+        if isinstance(node, str):
+            yield name, place, node
+            continue
+        for step in reversed(node) if isinstance(node, dict) else range(len(node) - 1, -1, -1):
+            inner, meant = node[step], step if isinstance(step, str) else name
+            if _holds_addresses(meant[-_LONGEST_ENDING:]) if isinstance(inner, str) else isinstance(inner, _NESTED):
+                stack.append((meant, (place, step), inner))
 
 
 # Members whose text belongs to what is named beside or above them: headers, variables, properties of a schema.
@@ -248,8 +264,11 @@ def _is_inner(name: str) -> bool:
     if not name or "{" in name or "$" in name:
         return False
     try:
-        address = ipaddress.ip_address(name)
+        # What neither ends in a digit nor has a colon is none, which takes the library long to say.
+        address = ipaddress.ip_address(name) if name[-1].isdigit() or ":" in name else None
     except ValueError:
+        address = None
+    if address is None:
         # Other ways to write a number, which some clients read as an address, are addresses nobody publishes.
         numeric = _NUMERIC_LABEL.fullmatch(name.rpartition(".")[2]) is not None
         return "." not in name or numeric or name.endswith(_INNER_SUFFIXES)

@@ -34,8 +34,14 @@ def parse_urn(identifier: str) -> Urn | None:
     The predecessor's prefix `urn:ai:` is read as an alias. Matching is of the whole text: a pattern that ends in `$`
     would let a final newline pass.
     """
+    return _parse_urn(identifier) if len(identifier) <= LONGEST_IDENTIFIER else None
+
+
+# An entry that is read and listed has its identifier looked at several times.
+@lru_cache(maxsize=4096)
+def _parse_urn(identifier: str) -> Urn | None:
     match = _URN.fullmatch(identifier)
-    if match is None or len(identifier) > LONGEST_IDENTIFIER:
+    if match is None:
         return None
     predecessor = identifier.startswith(_PREDECESSOR)
     segments = match[2][1:].split(":")

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, delete, select, update
@@ -182,7 +183,7 @@ def _stored(connection: Connection, urls: Sequence[str]) -> dict[int, dict[int, 
 def _difference(
     connection: Connection, item: NewReading, old: Mapping[int, Row[Any]], fresh: dict[int, ServedEntry]
 ) -> _Difference:
-    new = _rows(item, fresh)
+    new = _rows(item)
     lost = _lost(old, new, complete=item.reading.complete)
     held = _is_large_drop(old, lost) and not item.confirm_removals
     kept = lost if held else set()
@@ -190,6 +191,8 @@ def _difference(
     written = [
         row for key, row in new.items() if _differs(old.get(key), row) and not (key in old and row["key"] in kept)
     ]
+    for row in written:
+        _derive(row, item.reading.entries[row["position"]], fresh)
     same, altered = _same_content(connection, old, new)
     for row in written:
         if row["id"] in same:
@@ -219,7 +222,7 @@ def _followed(
     }
 
 
-def _rows(item: NewReading, fresh: dict[int, ServedEntry]) -> dict[int, dict[str, Any]]:
+def _rows(item: NewReading) -> dict[int, dict[str, Any]]:
     """Lay out the entries of a reading; the same entry has the same key in every reading."""
     seen: Counter[tuple[str, str]] = Counter()
     rows = {}
@@ -228,16 +231,18 @@ def _rows(item: NewReading, fresh: dict[int, ServedEntry]) -> dict[int, dict[str
         name = (entry.key or entry.identifier or raw_digest, entry.version or "")
         seen[name] += 1
         key = key_of("entry", item.state.url, *name, str(seen[name]))
-        derived = derive(entry) if entry.standing is not Standing.REJECTED else {}
-        if entry.standing is Standing.CANDIDATE:
-            fresh[key] = serve_entry(entry, derived)
-        rows[key] = _row(key, position, item, entry, raw_digest, derived)
+        rows[key] = _row(key, position, item, entry, raw_digest)
     return rows
 
 
-def _row(
-    key: int, position: int, item: NewReading, entry: Entry, raw_digest: str, derived: Mapping[str, Any]
-) -> dict[str, Any]:
+def _derive(row: dict[str, Any], entry: Entry, fresh: dict[int, ServedEntry]) -> None:
+    """Complete a row that is written by what reading it added; what is served of it is kept at hand."""
+    row["derived"] = derive(entry) if entry.standing is not Standing.REJECTED else {}
+    if entry.standing is Standing.CANDIDATE:
+        fresh[row["id"]] = serve_entry(entry, row["derived"])
+
+
+def _row(key: int, position: int, item: NewReading, entry: Entry, raw_digest: str) -> dict[str, Any]:
     return {
         "id": key,
         "document_id": document_id(item.state.url),
@@ -250,7 +255,6 @@ def _row(
         "state": entry.standing,
         "digest": raw_digest,
         "raw": storable(entry.raw),
-        "derived": derived,
         "problems": [problem_row(problem) for problem in entry.problems],
         **_artifact_columns(key, entry.artifact),
         "source_rank": source_rank(entry.publisher, item.state.url, item.state.rank),
@@ -284,21 +288,22 @@ def _is_large_drop(old: Mapping[int, Row[Any]], lost: set[str]) -> bool:
     return before >= HOLD_FROM and 2 * len(lost) > before
 
 
+_COMPARED = (
+    "digest",
+    "standing",
+    "pointer",
+    "position",
+    "source_rank",
+    "problems",
+    "artifact_decision",
+    "artifact_id",
+    "artifact_url",
+)
+_as_stored, _as_read = attrgetter(*_COMPARED), itemgetter(*_COMPARED)
+
+
 def _differs(old: Row[Any] | None, new: Mapping[str, Any]) -> bool:
-    return old is None or any(
-        getattr(old, name) != new[name]
-        for name in (
-            "digest",
-            "standing",
-            "pointer",
-            "position",
-            "source_rank",
-            "problems",
-            "artifact_decision",
-            "artifact_id",
-            "artifact_url",
-        )
-    )
+    return old is None or _as_stored(old) != _as_read(new)
 
 
 def _same_content(
