@@ -28,6 +28,8 @@ _DUE_EVERY = timedelta(seconds=1)
 _SCOPE_EVERY = timedelta(seconds=15)
 _LAST_PATIENCE_S = 5.0
 _CLAIM_PATIENCE_S = 1.0
+# So many claims for as many visits as may be under way.
+_REFILLS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,8 @@ class Daemon:
             self._running.add(task)
             task.add_done_callback(self._ended)
         if len(claims) == room:
-            # Half of them at a time, for one claim costs hardly less than many.
-            self._refill_at = under_way + room // 2
+            # Some at a time, for one claim costs nearly as much as a dozen.
+            self._refill_at = under_way + room - max(1, self._settings.crawl.visits // _REFILLS)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

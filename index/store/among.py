@@ -27,8 +27,13 @@ def key_list(connection: Connection, keys: Iterable[Any]) -> Any:
     return list(keys) if connection.dialect.name == "postgresql" else orjson.dumps(list(keys)).decode()
 
 
-def rows_among(connection: Connection, build: Callable[[str], Executable], keys: Iterable[Any]) -> Iterator[Any]:
-    """Give the rows of a statement for the keys, some hundreds at a time; `build` makes it and remembers it."""
+def rows_among(
+    connection: Connection, build: Callable[[str], Executable], keys: Iterable[Any], **values: Any
+) -> Iterator[Any]:
+    """Give the rows of a statement for the keys, some hundreds at a time.
+
+    `build` makes it for a dialect and remembers it; `values` are its other parameters.
+    """
     statement = build(connection.dialect.name)
     for chunk in chunks(keys):
-        yield from connection.execute(statement, {"keys": key_list(connection, chunk)}).all()
+        yield from connection.execute(statement, {**values, "keys": key_list(connection, chunk)}).all()

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -17,6 +18,7 @@ from index.documents import DocumentState
 from index.precedence import source_rank
 from index.records import Artifact, ArtifactDecision, ArtifactRef, Entry, Mechanism, Reading, Standing
 from index.served import ServedEntry, derive, serve_entry
+from index.store.among import among, rows_among
 from index.store.artifacts import (
     NewArtifact,
     PutArtifacts,
@@ -157,27 +159,16 @@ def _empty(connection: Connection, urls: Sequence[str], now: datetime, reason: s
 
 def _stored(connection: Connection, urls: Sequence[str]) -> dict[int, dict[int, Row[Any]]]:
     """Give the entries of documents by document and entry key."""
-    columns = (
-        entries.c.document_id,
-        entries.c.id,
-        entries.c.key,
-        entries.c.position,
-        entries.c.pointer,
-        entries.c.standing,
-        entries.c.digest,
-        entries.c.source_rank,
-        entries.c.changed_at,
-        entries.c.problems,
-        entries.c.artifact_decision,
-        entries.c.artifact_id,
-        entries.c.artifact_url,
-    )
     stored: dict[int, dict[int, Row[Any]]] = {}
-    for chunk in chunks(document_id(url) for url in urls):
-        query: Select[Any] = select(*columns).where(entries.c.document_id.in_(chunk))
-        for row in connection.execute(query):
-            stored.setdefault(row.document_id, {})[row.id] = row
+    for row in rows_among(connection, _entries_of, (document_id(url) for url in urls)):
+        stored.setdefault(row.document_id, {})[row.id] = row
     return stored
+
+
+@cache
+def _entries_of(dialect: str) -> Select[Any]:
+    names = ("document_id", "id", "key", "changed_at", *_COMPARED)
+    return select(*(entries.c[name] for name in names)).where(among(dialect, entries.c.document_id))
 
 
 def _difference(

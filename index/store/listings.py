@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import orjson
@@ -17,6 +18,7 @@ from sqlalchemy import Connection, Row, Select, select, update
 from index.diff import diff_entries, is_silent, summary
 from index.records import Standing, pointer_step
 from index.served import ServedEntry, serve, with_card
+from index.store.among import among, rows_among
 from index.store.artifacts import cards_of
 from index.store.changes import Change, append_changes
 from index.store.engines import chunks, insert_new_rows, update_rows, upsert_rows
@@ -93,7 +95,22 @@ def settle_listings(
 
 def _plan_chunk(connection: Connection, keys: Sequence[str], plan: _Plan) -> None:
     candidates: dict[str, list[Row[Any]]] = {key: [] for key in keys}
-    query: Select[Any] = (
+    for row in rows_among(connection, _candidates, keys):
+        candidates[row.key].append(row)
+    current = {row.identifier: row for row in rows_among(connection, _listings_of, keys)}
+    texts = _Texts(connection, plan, [row for rows in candidates.values() for row in rows], current)
+    cards = cards_of(connection, {rows[0].artifact_id for rows in candidates.values() if rows and rows[0].artifact_id})
+    for key, rows in candidates.items():
+        listing = current.get(key)
+        if rows:
+            _plan_listing(plan, texts, key, rows, listing, cards.get(rows[0].artifact_id))
+        elif listing is not None and listing.removed_at is None:
+            _plan_removal(plan, listing)
+
+
+@cache
+def _candidates(dialect: str) -> Select[Any]:
+    return (
         select(
             entries.c.id,
             entries.c.key,
@@ -107,7 +124,7 @@ def _plan_chunk(connection: Connection, keys: Sequence[str], plan: _Plan) -> Non
         )
         .join(documents, documents.c.id == entries.c.document_id)
         .join(origins, origins.c.id == documents.c.origin_id)
-        .where(entries.c.key.in_(keys), entries.c.standing == Standing.CANDIDATE)
+        .where(among(dialect, entries.c.key), entries.c.standing == Standing.CANDIDATE)
         # Among equals the origin that was on the allowlist first wins, which no order of arrival can change.
         .order_by(
             entries.c.key,
@@ -117,19 +134,28 @@ def _plan_chunk(connection: Connection, keys: Sequence[str], plan: _Plan) -> Non
             entries.c.position,
         )
     )
-    for row in connection.execute(query):
-        candidates[row.key].append(row)
-    current = {
-        row.identifier: row for row in connection.execute(select(listings).where(listings.c.identifier.in_(keys)))
-    }
-    texts = _Texts(connection, plan, [row for rows in candidates.values() for row in rows], current)
-    cards = cards_of(connection, {rows[0].artifact_id for rows in candidates.values() if rows and rows[0].artifact_id})
-    for key, rows in candidates.items():
-        listing = current.get(key)
-        if rows:
-            _plan_listing(plan, texts, key, rows, listing, cards.get(rows[0].artifact_id))
-        elif listing is not None and listing.removed_at is None:
-            _plan_removal(plan, listing)
+
+
+@cache
+def _listings_of(dialect: str) -> Select[Any]:
+    return select(listings).where(among(dialect, listings.c.identifier))
+
+
+@cache
+def _texts_of(dialect: str) -> Select[Any]:
+    return select(entries.c.id, entries.c.raw, entries.c.derived).where(among(dialect, entries.c.id))
+
+
+@cache
+def _bodies_of(dialect: str) -> Select[Any]:
+    return select(listing_bodies.c.listing_id, listing_bodies.c.entry).where(
+        among(dialect, listing_bodies.c.listing_id)
+    )
+
+
+@cache
+def _numbers_of(dialect: str) -> Select[Any]:
+    return select(listings.c.identifier, listings.c.id).where(among(dialect, listings.c.identifier))
 
 
 class _Texts:
@@ -141,16 +167,9 @@ class _Texts:
         sources = Counter(row.key for row in rows)
         needed = [row.id for row in rows if row.id not in plan.fresh or sources[row.key] > 1]
         self._fresh = plan.fresh
-        self._entries: dict[int, Row[Any]] = {}
-        for chunk in chunks(needed):
-            query: Select[Any] = select(entries.c.id, entries.c.raw, entries.c.derived).where(entries.c.id.in_(chunk))
-            self._entries.update((row.id, row) for row in connection.execute(query))
-        self._listed: dict[int, str] = {}
-        for ids in chunks(row.id for row in current.values() if row.removed_at is None):
-            bodies = select(listing_bodies.c.listing_id, listing_bodies.c.entry).where(
-                listing_bodies.c.listing_id.in_(ids)
-            )
-            self._listed.update((row.listing_id, row.entry) for row in connection.execute(bodies))
+        self._entries: dict[int, Row[Any]] = {row.id: row for row in rows_among(connection, _texts_of, needed)}
+        live = (row.id for row in current.values() if row.removed_at is None)
+        self._listed: dict[int, str] = dict(rows_among(connection, _bodies_of, live))
 
     def served(self, key: str, entry: int) -> ServedEntry:
         """Give what an entry is served as."""
@@ -296,8 +315,4 @@ def _write_listings(connection: Connection, plan: _Plan) -> None:
 
 
 def _numbers(connection: Connection, keys: Sequence[str]) -> dict[str, int]:
-    numbers: dict[str, int] = {}
-    for chunk in chunks(keys):
-        query = select(listings.c.identifier, listings.c.id).where(listings.c.identifier.in_(chunk))
-        numbers.update((identifier, number) for identifier, number in connection.execute(query))
-    return numbers
+    return dict(rows_among(connection, _numbers_of, keys))

@@ -8,12 +8,14 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, select, update
+from sqlalchemy import Connection, Select, bindparam, delete, select, update
 
+from index.store.among import among, rows_among
 from index.store.engines import (
     add_numbers,
     chunks,
@@ -51,9 +53,10 @@ def index_listings(connection: Connection, batch: Sequence[IndexedListing], remo
 
 
 def _index_words(connection: Connection, batch: Sequence[IndexedListing], removed: Sequence[int]) -> None:
-    word_ids = _ids(connection, words, "stem", {stem for item in batch for stem in item.impacts})
+    word_ids = _word_ids(connection, {stem for item in batch for stem in item.impacts})
     affected = [item.listing_id for item in batch] + list(removed)
     old = _stored_words(connection, affected)
+    indexed = list(old)
     counts: Counter[int] = Counter()
     gone: list[tuple[int, int]] = []
     come: list[tuple[int, int, int]] = []
@@ -71,19 +74,19 @@ def _index_words(connection: Connection, batch: Sequence[IndexedListing], remove
         counts.subtract(before.keys())
     delete_numbers(connection, postings, sorted(gone))
     insert_numbers(connection, postings, sorted(come))
-    if old or packed:
-        for chunk in chunks(affected):
-            connection.execute(delete(listing_words).where(listing_words.c.listing_id.in_(chunk)))
+    for chunk in chunks(indexed):
+        connection.execute(delete(listing_words).where(listing_words.c.listing_id.in_(chunk)))
     insert_rows(connection, listing_words, packed)
     add_numbers(connection, words, "entry_count", _changes(counts))
 
 
 def _stored_words(connection: Connection, listing_ids: Sequence[int]) -> dict[int, dict[int, int]]:
-    stored: dict[int, dict[int, int]] = {}
-    for chunk in chunks(listing_ids):
-        rows = connection.execute(select(listing_words).where(listing_words.c.listing_id.in_(chunk)))
-        stored.update((row.listing_id, _unpack(row.words)) for row in rows)
-    return stored
+    return {row.listing_id: _unpack(row.words) for row in rows_among(connection, _words_of, listing_ids)}
+
+
+@cache
+def _words_of(dialect: str) -> Select[Any]:
+    return select(listing_words).where(among(dialect, listing_words.c.listing_id))
 
 
 def _pack(impacts: Mapping[int, int]) -> bytes:
@@ -107,10 +110,8 @@ def _index_attributes(connection: Connection, batch: Sequence[IndexedListing], r
     ids = _attribute_ids(connection, {pair for pairs in cleaned.values() for pair in pairs})
     affected = [item.listing_id for item in batch] + list(removed)
     old: dict[int, set[int]] = {}
-    for chunk in chunks(affected):
-        stored = select(attribute_listings).where(attribute_listings.c.listing_id.in_(chunk))
-        for row in connection.execute(stored):
-            old.setdefault(row.listing_id, set()).add(row.attribute_id)
+    for row in rows_among(connection, _attributes_of, affected):
+        old.setdefault(row.listing_id, set()).add(row.attribute_id)
     counts: Counter[int] = Counter()
     gone: list[tuple[int, int]] = []
     come: list[tuple[int, int]] = []
@@ -126,24 +127,25 @@ def _index_attributes(connection: Connection, batch: Sequence[IndexedListing], r
     add_numbers(connection, attributes, "entry_count", _changes(counts))
 
 
-def _ids(connection: Connection, table: Table, column: str, values: Iterable[str]) -> dict[str, int]:
+@cache
+def _attributes_of(dialect: str) -> Select[Any]:
+    return select(attribute_listings).where(among(dialect, attribute_listings.c.listing_id))
+
+
+def _word_ids(connection: Connection, stems: Iterable[str]) -> dict[str, int]:
     """Give the numbers of words, making those that are new."""
-    wanted = sorted(values)
-    found = _lookup(connection, table, column, wanted)
-    new = [value for value in wanted if value not in found]
+    wanted = sorted(stems)
+    found: dict[str, int] = dict(rows_among(connection, _numbers_of_words, wanted))
+    new = [stem for stem in wanted if stem not in found]
     if new:
-        rows = [{column: value, "entry_count": 0} for value in new]
-        insert_new_rows(connection, table, rows)
-        found.update(_lookup(connection, table, column, new))
+        insert_new_rows(connection, words, [{"stem": stem, "entry_count": 0} for stem in new])
+        found.update(rows_among(connection, _numbers_of_words, new))
     return found
 
 
-def _lookup(connection: Connection, table: Table, column: str, values: Sequence[str]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for chunk in chunks(values):
-        rows = connection.execute(select(table.c[column], table.c.id).where(table.c[column].in_(chunk)))
-        found.update((value, number) for value, number in rows)
-    return found
+@cache
+def _numbers_of_words(dialect: str) -> Select[Any]:
+    return select(words.c.stem, words.c.id).where(among(dialect, words.c.stem))
 
 
 def _attribute_ids(connection: Connection, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -161,11 +163,15 @@ def _lookup_attributes(connection: Connection, pairs: Sequence[tuple[str, str]])
     """Look pairs up path by path: SQLite answers an IN over pairs by reading the whole table."""
     found: dict[tuple[str, str], int] = {}
     for path, group in groupby(pairs, key=itemgetter(0)):
-        for chunk in chunks(value for _, value in group):
-            mine = (attributes.c.path == path) & attributes.c.value.in_(chunk)
-            rows = connection.execute(select(attributes.c.value, attributes.c.id).where(mine))
-            found.update(((path, value), number) for value, number in rows)
+        rows = rows_among(connection, _numbers_of_values, (value for _, value in group), path=path)
+        found.update(((path, value), number) for value, number in rows)
     return found
+
+
+@cache
+def _numbers_of_values(dialect: str) -> Select[Any]:
+    mine = (attributes.c.path == bindparam("path")) & among(dialect, attributes.c.value)
+    return select(attributes.c.value, attributes.c.id).where(mine)
 
 
 def _changes(counts: Mapping[int, int]) -> list[tuple[int, int]]:
