@@ -43,6 +43,7 @@ EVERY = timedelta(minutes=10)
 _WALK_EVERY = timedelta(hours=1)
 # More than clocks of different machines are apart.
 _OVERLAP = timedelta(hours=1)
+_MOST_UNMEASURED = 1_000
 
 
 @dataclass(slots=True)
@@ -145,7 +146,8 @@ class Upkeep:
         """Prune a batch at a time, to the end or until a size is reached."""
         deleted = 0
         position: tuple[int | str, ...] = ()
-        while limit is None or await self._database.read(used_size) > limit:
+        pace = None if limit is None else _Pace(limit)
+        while pace is None or await self._is_over(pace):
             step = await self._database.write(prune, *arguments, *position)
             deleted += step.deleted
             if not step.more:
@@ -153,3 +155,30 @@ class Upkeep:
             position = () if step.position is None else (step.position,)
             await asyncio.sleep(0)
         return deleted
+
+    async def _is_over(self, pace: "_Pace") -> bool:
+        if pace.batches >= pace.wait:
+            pace.measured(await self._database.read(used_size))
+        pace.batches += 1
+        return pace.over > 0
+
+
+@dataclass(slots=True)
+class _Pace:
+    """How many batches may go before the size is measured again: to measure after each would be most of the work.
+
+    By what they freed until now, half of the way is left by then; where they freed nothing, it is twice as many.
+    """
+
+    limit: int
+    over: int = 0
+    batches: int = 0
+    wait: int = 0
+    _size: int | None = None
+
+    def measured(self, size: int) -> None:
+        """Take note of a size, and of the batches since the last one."""
+        freed = 0 if self._size is None else self._size - size
+        self.over = size - self.limit
+        further = self.over * self.batches // (2 * freed) if freed > 0 else 2 * self.batches
+        self._size, self.batches, self.wait = size, 0, min(max(1, further), _MOST_UNMEASURED)

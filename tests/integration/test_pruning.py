@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, event, func, insert, select, update
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from config.loading import load_settings
 from crawler.upkeep import Pruned, Upkeep
+from index.store import pruning
 from index.store.changes import Change, append_changes, last_cursor, oldest_cursor, read_changes
 from index.store.database import Database
 from index.store.pruning import (
@@ -42,6 +43,7 @@ from tests.fakes.web import FakeWeb, Site, entry
 CARD_PATH = "/.well-known/agent-card.json"
 PLANNER = "urn:air:acme.example:agent:planner"
 BATCH = 7
+AT_A_TIME = pruning.BATCH
 
 
 def card(version: int = 1, **members: Any) -> dict[str, Any]:
@@ -468,6 +470,31 @@ async def test_room_is_measured_and_a_limit_is_kept_on_each_engine(
         assert await database.read(load_snapshot, good) is not None
         assert (await prune(crawl, max_size=1)).over_limit, "what is needed stays, and the operator is told"
         assert await database.read(load_snapshot, good) is not None
+
+
+async def test_the_size_is_measured_far_less_often_than_batches_go(
+    open_crawl: OpenCrawl, site: Site, clock: FakeClock
+) -> None:
+    """On PostgreSQL to measure is to read the large tables."""
+    async with open_crawl(site) as crawl:
+        await crawl.run()
+        await crawl.database.write(_long_log, clock.now() - timedelta(hours=1), 40 * AT_A_TIME)
+        used = await crawl.database.read(used_size)
+        statements: list[str] = []
+
+        def note(*arguments: Any) -> None:
+            statements.append(arguments[2])
+
+        async with crawl.database.reading() as connection:
+            event.listen(connection.engine.sync_engine, "before_cursor_execute", note)
+        pruned = await prune(crawl, max_size=used // 2, fetch_log_per_document=10**6)
+        event.remove(connection.engine.sync_engine, "before_cursor_execute", note)
+        assert not pruned.over_limit
+        assert pruned.fetches >= 15 * AT_A_TIME
+        measured = sum(
+            "freelist_count" in statement or "pg_column_size(fetches" in statement for statement in statements
+        )
+        assert 4 <= measured <= 15, "one for each kind of thing that can go, and few for the one that makes the room"
 
 
 async def test_a_new_file_gives_room_back_and_an_old_one_goes_on(
