@@ -601,6 +601,28 @@ def test_addresses_are_looked_at_in_a_quiet_text_as_well(url: str) -> None:
     assert find({"url": url}, quiet=True) == find({"url": url})
 
 
+def test_a_quiet_text_has_its_addresses_in_the_order_of_the_document() -> None:
+    inner = "http://10.0.0.1/"
+    value = {
+        "url": inner,
+        "interfaces": [{"transport": "x", "url": inner}, {"serverUrl": inner, "url": ["https://acme.example/", inner]}],
+        "documentationUrl": {"value": inner, "url": inner},
+        "name": inner,
+        "href": inner,
+    }
+    assert is_quiet(json.dumps(value))
+    found = find(value, quiet=True)
+    assert found == find(value)
+    assert [problem.pointer for problem in found] == [
+        "/url",
+        "/interfaces/0/url",
+        "/interfaces/1/serverUrl",
+        "/interfaces/1/url/1",
+        "/documentationUrl/url",
+        "/href",
+    ]
+
+
 # --- bounded time -----------------------------------------------------------------------------------------------------
 
 REPEATED = [
