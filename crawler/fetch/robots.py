@@ -120,6 +120,8 @@ class RobotsGate:
         if origin == self._owner:
             floor = max(floor, self._rate_pause)
         slowdown = self._client.slowdown(origin)
+        if delay is None and slowdown == 1:
+            return floor  # the usual case; nearly every step of a visit asks
         return pause_between_requests(delay, floor=floor, ceiling=self._policy.max_delay, slowdown=slowdown).spacing
 
     def keep_to_rate(self, requests_per_minute: float) -> None:
@@ -136,7 +138,7 @@ class RobotsGate:
         rules = await self._stored_rules(state)
         if not self._force and _is_current(state, now) and (rules is not None or state.outcome in ABSENCES):
             return decide(state.outcome or Outcome.UNREACHABLE, rules, confirmed_at=state.confirmed_at, now=now)
-        if rules is None:
+        if rules is None and state.digest is not None:
             state = replace(state, digest=None)
         observation = await self._fetch(state)
         if origin == self._owner:
