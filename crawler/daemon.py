@@ -117,7 +117,7 @@ class Daemon:
             task.add_done_callback(self._ended)
         if len(claims) == room:
             # Some at a time, for one claim costs nearly as much as a dozen.
-            self._refill_at = under_way + room - max(1, self._settings.crawl.visits // _REFILLS)
+            self._refill_at = under_way + room - max(1, min(room, self._settings.crawl.visits // _REFILLS))
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)

@@ -43,7 +43,7 @@ EVERY = timedelta(minutes=10)
 _WALK_EVERY = timedelta(hours=1)
 # More than clocks of different machines are apart.
 _OVERLAP = timedelta(hours=1)
-_MOST_UNMEASURED = 1_000
+_MOST_UNMEASURED = 32
 
 
 @dataclass(slots=True)
@@ -167,7 +167,8 @@ class Upkeep:
 class _Pace:
     """How many batches may go before the size is measured again: to measure after each would be most of the work.
 
-    By what they freed until now, half of the way is left by then; where they freed nothing, it is twice as many.
+    Twice as many as the last time, and no more than half of the way takes by what those freed: what comes then may free
+    far more.
     """
 
     limit: int
@@ -180,5 +181,6 @@ class _Pace:
         """Take note of a size, and of the batches since the last one."""
         freed = 0 if self._size is None else self._size - size
         self.over = size - self.limit
-        further = self.over * self.batches // (2 * freed) if freed > 0 else 2 * self.batches
-        self._size, self.batches, self.wait = size, 0, min(max(1, further), _MOST_UNMEASURED)
+        most = min(2 * self.batches, _MOST_UNMEASURED)
+        half = self.over * self.batches // (2 * freed) if freed > 0 else most
+        self._size, self.batches, self.wait = size, 0, max(1, min(half, most))

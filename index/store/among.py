@@ -23,7 +23,7 @@ def among(dialect: str, key: ColumnElement[Any], name: str = "keys") -> ColumnEl
 
 
 def key_list(connection: Connection, keys: Iterable[Any]) -> Any:
-    """Lay keys out as the parameter that `among` names."""
+    """Lay keys out as the parameter that `among` names; texts are storable, for SQLite would cut them at a NUL."""
     return list(keys) if connection.dialect.name == "postgresql" else orjson.dumps(list(keys)).decode()
 
 

@@ -287,10 +287,10 @@ def _configure(engine: Engine, begin: str, busy_timeout_s: float) -> None:
         for pragma in (
             f"busy_timeout = {round(busy_timeout_s * 1000)}",
             "journal_mode = WAL",
-            # The log is cut down to 16 MiB after a large transaction; as long as that it may grow before its pages are
+            # The log is cut down to 16 MiB after a large transaction; nearly as long it may grow before its pages are
             # written to the file, each once for all of its changes meanwhile.
             "journal_size_limit = 16777216",
-            "wal_autocheckpoint = 4096",
+            "wal_autocheckpoint = 4000",
             "synchronous = FULL",
             "foreign_keys = ON",
             "temp_store = MEMORY",

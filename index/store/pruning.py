@@ -30,7 +30,7 @@ from index.store.tables import (
 
 BATCH = 500
 # Bodies are large; so are the states that are given up for want of room. Drift is what is kept the longest.
-_BODIES = 100
+BODIES = 100
 _STATES = 50
 _DRIFTS = 5
 _DOCUMENTS = 200
@@ -158,7 +158,7 @@ def release_snapshots(connection: Connection, now: datetime, position: str = "",
     return Step(0, more, rows[-1].digest if more else None)
 
 
-def prune_snapshots(connection: Connection, before: datetime, batch: int = _BODIES) -> Step:
+def prune_snapshots(connection: Connection, before: datetime, batch: int = BODIES) -> Step:
     """Delete bodies that nothing has pointed to since before a time."""
     query = select(released.c.digest).where(released.c.at < before).order_by(released.c.at, released.c.digest)
     noted = connection.execute(query.limit(batch)).scalars().all()

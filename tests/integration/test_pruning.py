@@ -497,6 +497,24 @@ async def test_the_size_is_measured_far_less_often_than_batches_go(
         assert 4 <= measured <= 15, "one for each kind of thing that can go, and few for the one that makes the room"
 
 
+async def test_a_first_batch_that_frees_little_says_nothing_about_the_next_ones(
+    open_crawl: OpenCrawl, site: Site, clock: FakeClock
+) -> None:
+    chance = random.Random(3)
+    tiny = [body for body in map(str.encode, map(str, range(40_000))) if digest(body).startswith("00")]
+    large = [body for body in (chance.randbytes(20_000) for _ in range(800)) if not digest(body).startswith("00")]
+    async with open_crawl(site) as crawl:
+        await crawl.run()
+        first = [NewSnapshot(digest(body), body, None, clock.now()) for body in tiny]
+        assert len(first) >= pruning.BODIES
+        rest = [NewSnapshot(digest(body), body, None, clock.now()) for body in large]
+        await crawl.database.write(put_snapshots, first + rest)
+        used = await crawl.database.read(used_size)
+        pruned = await prune(crawl, max_size=used - 3_000_000)
+        assert not pruned.over_limit
+        assert pruned.snapshots <= 4 * pruning.BODIES, "little more than what had to go"
+
+
 async def test_a_new_file_gives_room_back_and_an_old_one_goes_on(
     crawl_sqlite: OpenCrawl, site: Site, clock: FakeClock, tmp_path: Path
 ) -> None:
