@@ -233,10 +233,10 @@ async def _round_of_bare(
 ) -> None:
     async def claim_to_settle() -> None:
         for _ in range(0, VISITS, SLICE):
-            await settle(await claim(SLICE, AT_A_TIME))
+            await settle(_bare_rows(await claim(SLICE, AT_A_TIME)))
 
     await measured.take("bare claim, 1 at a time", SINGLE_CLAIMS, claim(SINGLE_CLAIMS, 1))
-    await measured.take_slices("bare ", claim, list, settle)
+    await measured.take_slices("bare ", claim, _bare_rows, settle)
     await measured.take("bare claim to settle", VISITS, claim_to_settle())
 
 
@@ -351,18 +351,22 @@ async def _round_of_bare_sqlite(measured: Measured, path: Path) -> None:
         async def settle(claims: list[Any]) -> None:
             for batch in _batches(claims):
                 now, later = _stored(_now()), _stored(_now() + _DAY)
-                rows = [(document_id(f"{name}/.well-known/ard.json"), key, name, held) for key, name, held in batch]
                 connection.execute("BEGIN IMMEDIATE")
                 connection.executemany(
-                    _LOG.format("?", "?2", "?3", "?4"), [(key, now, name, _DIGEST) for key, _, name, _ in rows]
+                    _LOG.format("?", "?2", "?3", "?4"), [(key, now, name, _DIGEST) for key, _, name, _ in batch]
                 )
-                connection.executemany(_DOCUMENT.format("?1", "?2", "?3"), [(now, later, row[0]) for row in rows])
+                connection.executemany(_DOCUMENT.format("?1", "?2", "?3"), [(now, later, row[0]) for row in batch])
                 connection.executemany(
-                    _SETTLE.format("?1", "?2", "?3", "?4"), [(now, later, key, held) for _, key, _, held in rows]
+                    _SETTLE.format("?1", "?2", "?3", "?4"), [(now, later, key, held) for _, key, _, held in batch]
                 )
                 connection.execute("COMMIT")
 
         await _round_of_bare(measured, claim, settle)
+
+
+def _bare_rows(claims: Sequence[Any]) -> list[tuple[int, int, str, int]]:
+    """Give for each claim its document, origin, name and fence."""
+    return [(document_id(f"{name}/.well-known/ard.json"), key, name, held) for key, name, held in claims]
 
 
 def _stored(at: datetime) -> str:
@@ -433,12 +437,10 @@ async def _bare_postgres(url: str) -> Any:
     async def settle(claims: list[Any]) -> None:
         for batch in _batches(claims):
             now, later = _now(), _now() + _DAY
-            keys = [document_id(f"{row['origin']}/.well-known/ard.json") for row in batch]
             async with connection.transaction():
-                rows = [(key, now, row["origin"], _DIGEST) for key, row in zip(keys, batch, strict=True)]
-                await connection.executemany(log, rows)
-                await connection.executemany(document, [(now, later, key) for key in keys])
-                await connection.executemany(settling, [(now, later, row["id"], row["fence"]) for row in batch])
+                await connection.executemany(log, [(key, now, name, _DIGEST) for key, _, name, _ in batch])
+                await connection.executemany(document, [(now, later, row[0]) for row in batch])
+                await connection.executemany(settling, [(now, later, key, held) for _, key, _, held in batch])
 
     try:
         yield claim, settle

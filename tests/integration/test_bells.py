@@ -57,16 +57,19 @@ async def test_a_bell_that_the_end_forestalls_is_left_out_without_a_word(caplog:
     assert caplog.records == []
 
 
+@pytest.mark.parametrize(("visits", "affordable"), [(4, 100), (100, 5)])
 async def test_what_is_due_is_begun_when_there_is_room_and_not_only_when_the_bell_rings(
-    web: FakeWeb, database_url: str, monkeypatch: pytest.MonkeyPatch
+    web: FakeWeb, database_url: str, monkeypatch: pytest.MonkeyPatch, visits: int, affordable: int
 ) -> None:
+    """Be the room that of the settings or that of a budget."""
     monkeypatch.setattr(daemons, "_DUE_EVERY", timedelta(hours=1))
     sites = [web.site(f"s{number}") for number in range(25)]
     for site in sites:
         site.manifest(entry("one", site.host))
-    settings = settings_for(*sites, url=database_url, crawl={"visits": 4})
+    settings = settings_for(*sites, url=database_url, crawl={"visits": visits})
     with logged() as events:
         async with crawling(settings, SystemClock()) as crawl:
+            monkeypatch.setattr(crawl.crew, "affordable", lambda room, under_way: min(room, affordable))
             daemon = Daemon(settings, crawl.clock, crawl.crew)
             running = asyncio.create_task(daemon.run())
             async with asyncio.timeout(60):
