@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0009"
+HEAD = "0010"
 _MIGRATION_LOCK = 7_239_004_511
 
 
