@@ -304,7 +304,17 @@ class Crew:
         outcome = _outcome_of(report)
         if report is None:
             next_at = next_try(CRASHED, now, 1, ceiling=_FAILURE_CEILING, chance=self._clock.chance())
-            return Settlement(claim.origin, claim.fence, now, outcome, "", True, next_at, slowdowns=self._slowdowns())
+            return Settlement(
+                claim.origin,
+                claim.fence,
+                now,
+                outcome,
+                "",
+                True,
+                next_at,
+                slowdowns=self._slowdowns(),
+                known_rest=claim.rest,
+            )
         not_before = now + report.wait if report.wait else None
         next_at = max(report.next_look_at or now + self._settings.crawl.max_interval, now + _SOONEST)
         if not_before is not None:
@@ -324,6 +334,7 @@ class Crew:
             silent=report.pause is not None,
             slowdowns=self._slowdowns(),
             rests=report.rests,
+            known_rest=claim.rest,
         )
 
 

@@ -39,7 +39,7 @@ from index.store.entries import take_away
 from index.store.tables import documents, listings, origins, storable_json
 
 _ROBOTS_LIFE = timedelta(days=1)
-_CLAIMED = ("origin", "managed_by", "options", "fence", "madp", "slowdown", "slow_until")
+_CLAIMED = ("origin", "managed_by", "options", "fence", "madp", "slowdown", "slow_until", "not_before")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Slowdown:
 class Claim:
     """An origin that is ours to visit until the lease ends, with its known documents by URL.
 
-    `managed_by` says who wants it visited.
+    `managed_by` says who wants it visited, `rest` until when it wanted to be left alone, be it past.
     """
 
     origin: str
@@ -73,6 +73,7 @@ class Claim:
     states: Mapping[str, DocumentState]
     madp: Mapping[str, Any] | None = None
     slowdown: Slowdown | None = None
+    rest: datetime | None = None
 
     @property
     def hold(self) -> Hold:
@@ -84,7 +85,8 @@ class Settlement:
     """The end of a visit; a `silent` origin stopped answering on the way.
 
     `slowdowns` are those of any origin that this process came to know of, `rests` until when other origins want to be
-    left alone.
+    left alone. `known_rest` is that of the claim: another one was noted by the visit of somebody else, and outlasts a
+    sooner one.
     """
 
     origin: str
@@ -99,6 +101,7 @@ class Settlement:
     silent: bool = False
     slowdowns: Mapping[str, Slowdown] = field(default_factory=dict)
     rests: Mapping[str, datetime] = field(default_factory=dict)
+    known_rest: datetime | None = None
 
 
 def put_origins(
@@ -190,7 +193,15 @@ def claim_due(
     states = load_states(connection, [row.origin for row in rows])
     return [
         Claim(
-            row.origin, row.managed_by, row.options, row.fence, until, states[row.origin], row.madp, _slowdown(row, now)
+            row.origin,
+            row.managed_by,
+            row.options,
+            row.fence,
+            until,
+            states[row.origin],
+            row.madp,
+            _slowdown(row, now),
+            row.not_before,
         )
         for row in rows
     ]
@@ -305,17 +316,24 @@ def claiming_workers(connection: Connection) -> list[str]:
 
 
 _SETTLED = ("last_visit_at", "last_outcome", "robots", "next_visit_at", "not_before")
-_SETTLEMENT = {**{name: origins.c[name].type for name in ("id", "fence", *_SETTLED)}, "failed": Boolean()}
+_SETTLEMENT = {
+    **{name: origins.c[name].type for name in ("id", "fence", *_SETTLED)},
+    "failed": Boolean(),
+    "known_rest": origins.c.not_before.type,
+}
 
 
 def _settle(given: Callable[[str], ColumnElement[Any]]) -> Update:
     none: ColumnElement[int] = literal_column("0")
     one: ColumnElement[int] = literal_column("1")
+    is_news = origins.c.not_before.is_distinct_from(given("known_rest"))
+    is_later = or_(given("not_before").is_(None), given("not_before") < origins.c.not_before)
     return (
         update(origins)
         .where(origins.c.id == given("id"), origins.c.fence == given("fence"))
-        .values({name: given(name) for name in _SETTLED})
+        .values({name: given(name) for name in _SETTLED if name != "not_before"})
         .values(
+            not_before=case((is_news & is_later, origins.c.not_before), else_=given("not_before")),
             claimed_by=null(),
             claimed_until=null(),
             visits=origins.c.visits + one,
@@ -336,6 +354,7 @@ def settle_origins(connection: Connection, settlements: Sequence[Settlement]) ->
             "failed": item.failed,
             "next_visit_at": item.next_visit_at,
             "not_before": item.not_before,
+            "known_rest": item.known_rest,
         }
         for item in settlements
     ]

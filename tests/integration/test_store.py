@@ -34,7 +34,7 @@ from index.store import search as store
 from index.store.changes import read_changes
 from index.store.database import Database
 from index.store.documents import load_states
-from index.store.frontier import Claim, Settlement, claim_due, renew_claims, settle_origins
+from index.store.frontier import Claim, Settlement, claim_due, load_rest, renew_claims, settle_origins
 from index.store.inspect import origin_row
 from index.store.schema import HEAD
 from index.store.search import Question
@@ -383,6 +383,42 @@ async def test_claims_of_dead_processes_of_this_machine_are_taken_over_at_once(
         assert {claim.origin for claim in await crawl.crew.claim(10)} == (
             {acme.origin, other.origin} if dead else {other.origin}
         )
+
+
+@pytest.mark.parametrize("own_hours", [None, 1, 3])
+async def test_a_rest_that_another_visit_was_told_of_meanwhile_outlasts_a_sooner_one(
+    open_crawl: OpenCrawl, clock: FakeClock, own_hours: int | None
+) -> None:
+    acme, cards = "http://acme.example", "http://cards.example"
+    async with open_crawl(acme, cards) as crawl:
+        claims = {claim.origin: claim for claim in await crawl.crew.claim(10)}
+        now = clock.now()
+        told = now + timedelta(hours=2)
+
+        def settled(claim: Claim, rest: datetime | None, rests: dict[str, datetime]) -> Settlement:
+            return Settlement(
+                claim.origin,
+                claim.fence,
+                clock.now(),
+                "done",
+                "robots",
+                False,
+                clock.now(),
+                rest,
+                rests=rests,
+                known_rest=claim.rest,
+            )
+
+        await crawl.database.write(settle_origins, [settled(claims[acme], None, {cards: told})])
+        own = None if own_hours is None else now + timedelta(hours=own_hours)
+        await crawl.database.write(settle_origins, [settled(claims[cards], own, {})])
+        assert await crawl.database.read(load_rest, cards) == max(told, own or told)
+
+        clock.advance(hours=3)
+        (claim,) = [claim for claim in await crawl.crew.claim(10) if claim.origin == cards]
+        assert claim.rest == max(told, own or told)
+        await crawl.database.write(settle_origins, [settled(claim, None, {})])
+        assert await crawl.database.read(load_rest, cards) is None, "the visit that came after it ends it"
 
 
 async def test_the_longest_due_come_first_and_the_patient_wait(open_crawl: OpenCrawl, clock: FakeClock) -> None:
