@@ -14,7 +14,7 @@ from index.diff import ChangeClass
 from index.drift_codes import CODES
 from index.store.database import Database
 from index.store.drift_reads import DriftFilter, StoredRow, count_drifts, drifts_of, is_any_open, list_drifts
-from index.store.inspect import listing_row, origin_row
+from index.store.inspect import knows_publisher, listing_row, origin_row
 from index.trust import Relation, relation
 from index.urls import host_of
 from index.views import drift_json
@@ -116,6 +116,8 @@ async def _check(database: Database, wanted: DriftFilter) -> None:
     """Refuse names that nothing has: a gate with a slip in its name would let everything through."""
     if wanted.origin is not None and await database.read(origin_row, wanted.origin) is None:
         raise OperatorError(f"--origin {wanted.origin}: not known (see `ardvark origins list`)")
+    if wanted.publisher is not None and not await database.read(knows_publisher, wanted.publisher):
+        raise OperatorError(f"--publisher {wanted.publisher}: not known, as no entry of that domain was ever listed")
     name = wanted.identifier
     if name is None or await database.read(listing_row, name) is not None:
         return

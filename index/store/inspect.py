@@ -7,7 +7,19 @@ from sqlalchemy import Connection, Row, select
 
 from index.store.documents import origin_id
 from index.store.engines import chunks
-from index.store.tables import documents, entries, fetches, leads, listing_bodies, listings, origins, storable
+from index.store.tables import (
+    attributes,
+    documents,
+    drifts,
+    entries,
+    fetches,
+    leads,
+    listing_bodies,
+    listings,
+    origins,
+    storable,
+)
+from index.terms import PUBLISHER_PATH
 
 StoredRow = Row[Any]
 
@@ -127,6 +139,13 @@ def leads_of(connection: Connection, origin: str) -> Sequence[StoredRow]:
     )
     rows: Sequence[StoredRow] = connection.execute(query).all()
     return rows
+
+
+def knows_publisher(connection: Connection, publisher: str) -> bool:
+    """Tell whether anything of a publisher is or was listed, or has drifted."""
+    listed = select(attributes.c.id).where(attributes.c.path == PUBLISHER_PATH, attributes.c.value == publisher)
+    drifted = select(drifts.c.id).where(drifts.c.publisher == publisher)
+    return any(connection.execute(query.limit(1)).first() for query in (listed, drifted))
 
 
 def origin_row(connection: Connection, origin: str) -> StoredRow | None:
