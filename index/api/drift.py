@@ -10,6 +10,7 @@ from index.api.answers import cacheable, json_bytes
 from index.api.keys import DATABASE, NOW, SETTINGS, TOKENS
 from index.api.parameters import instant, one_of, page_size, read_parameters, text
 from index.diff import ChangeClass
+from index.drift_codes import CODES
 from index.query import InvalidArgument
 from index.store import drift_reads as store
 from index.store.drift_reads import DriftFilter
@@ -62,7 +63,7 @@ def _wanted(query: Mapping[str, str]) -> DriftFilter:
         state=one_of(query, "state", STATES) or "open",
         drift_class=one_of(query, "class", CLASSES),
         publisher=None if publisher is None else publisher.lower().removesuffix("."),
-        code=text(query, "code"),
+        code=one_of(query, "code", sorted(CODES)),
         identifier=text(query, "identifier"),
         origin=None if origin is None else origin.lower().rstrip("/"),
         since=instant(query, "since"),

@@ -5,6 +5,7 @@ from typing import Any
 from index.api.openapi_parts import IDENTIFIER, answers, array, closed, parameter, ref
 from index.card_payloads import Profile
 from index.diff import ChangeClass
+from index.drift_codes import CODES
 from index.freshness import FreshnessState
 from index.query import LONGEST_PARAMETER, MAX_PAGE_SIZE, MOST_EVENTS
 from index.signatures import SignatureOutcome
@@ -94,7 +95,7 @@ def _filters() -> list[dict[str, Any]]:
         parameter("state", states, "Those that go on, those that ended, or both."),
         parameter("class", {"type": "string", "enum": _CLASSES}, "How grave the difference is."),
         parameter("publisher", _COMPARED, "The domain in the identifier."),
-        parameter("code", _COMPARED, "The code of the disagreement, as in drift.version_mismatch."),
+        parameter("code", {"type": "string", "enum": sorted(CODES)}, "The code of the disagreement."),
         parameter("identifier", _COMPARED, "The identifier of the entry."),
         parameter("origin", _COMPARED, "The origin that one of the two documents is watched for."),
         parameter("since", {"type": "string", "format": "date-time"}, "Opened at this time or later (RFC 3339)."),
