@@ -9,7 +9,7 @@ from typing import Any
 
 from index.change_classes import VERDICT_CLASSES
 from index.edits import VERDICT, Edit, Operation
-from index.signatures import MOST_SIGNATURES, SignatureOutcome
+from index.verdicts import MOST_SIGNATURES, SignatureOutcome
 
 _Signer = tuple[str, str, str]
 _Verdicts = Sequence[Mapping[str, Any]]

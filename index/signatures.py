@@ -8,7 +8,6 @@ import base64
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
 from joserfc.jws import JWSRegistry
@@ -18,24 +17,13 @@ from index.change_classes import host_of_text
 from index.records import Problem, Severity
 from index.signing_keys import ALGORITHMS, LONGEST_KID, Key, KeySet
 from index.strict_json import MalformedJson, ParsedJson, parse
+from index.verdicts import MOST_SIGNATURES, SignatureOutcome
 
-MOST_SIGNATURES = 8
 LONGEST_PROTECTED = 8192
 _LONGEST_SIGNATURE = 2048
 _LONGEST_URL = 1024
 _HEADER_DEPTH = 16
 _BASE64URL = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
-
-
-class SignatureOutcome(StrEnum):
-    """What became of a signature, the most telling first: a card has the outcome of its best one."""
-
-    VALID = "valid"
-    INVALID = "invalid"
-    KEY_UNAVAILABLE = "key_unavailable"
-    UNSUPPORTED_ALG = "unsupported_alg"
-    MALFORMED = "malformed"
-    UNSIGNED = "unsigned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,29 +235,6 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "unsignedMembers": list(verdict.unsigned_members),
     }
     return {name: member for name, member in written.items() if member or name in ("pointer", "outcome")}
-
-
-_OUTCOMES = list(SignatureOutcome)
-
-
-def best_json(verdicts: Sequence[Mapping[str, Any]] | None) -> dict[str, Any] | None:
-    """Write in short what became of a card's signatures, by the best of them; None where nobody looked.
-
-    A valid signature proves that a key was held, not who held it.
-    """
-    if verdicts is None:
-        return None
-    if not verdicts:
-        return {"outcome": SignatureOutcome.UNSIGNED.value}
-    best = min(verdicts, key=lambda verdict: _OUTCOMES.index(SignatureOutcome(verdict["outcome"])))
-    return {name: best[name] for name in ("outcome", "profile", "kid", "jkuHost") if name in best}
-
-
-def shown_json(verdicts: Sequence[Mapping[str, Any]] | None) -> list[dict[str, Any]] | None:
-    """Write what became of each signature; None where nobody looked."""
-    if verdicts is None:
-        return None
-    return [{name: member for name, member in verdict.items() if name != "known"} for verdict in verdicts]
 
 
 def signature_problems(verdicts: Iterable[Verdict]) -> list[Problem]:

@@ -15,9 +15,9 @@ from index.findings import redact
 from index.freshness import Freshness, FreshnessState, judge
 from index.freshness import to_json as freshness_members
 from index.http_date import parse_http_date
-from index.signatures import best_json, shown_json
 from index.trust import PublisherClaim, publisher_claim
 from index.urls import host_of
+from index.verdicts import best_json, shown_json
 
 _LIVE = "live"
 _CREDENTIAL_STATUSES = frozenset({401, 402, 403})

@@ -8,8 +8,8 @@ from index.diff import ChangeClass
 from index.drift_codes import CODES
 from index.freshness import FreshnessState
 from index.query import LONGEST_PARAMETER, MAX_PAGE_SIZE, MOST_EVENTS
-from index.signatures import SignatureOutcome
 from index.trust import PublisherClaim
+from index.verdicts import SignatureOutcome
 
 _TEXT = {"type": "string"}
 _MAYBE = {"type": ["string", "null"]}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from index.diff import ChangeClass, diff_cards, is_silent, summary
 from index.edits import VERDICT, Edit, Operation
 from index.signature_changes import diff_verdicts, remembered
-from index.signatures import MOST_SIGNATURES, SignatureOutcome
+from index.verdicts import MOST_SIGNATURES, SignatureOutcome
 
 Verdicts = list[dict[str, Any]]
 

@@ -17,23 +17,20 @@ from index.card_payloads import SCHEMA, Payloads, Profile
 from index.records import Severity
 from index.signatures import (
     LONGEST_PROTECTED,
-    MOST_SIGNATURES,
     Claim,
     Selected,
-    SignatureOutcome,
     Verdict,
-    best_json,
     is_ijson,
     read_claims,
     read_signed,
     select_key,
-    shown_json,
     signature_problems,
     verdict_json,
     verify,
 )
 from index.signing_keys import MOST_KEYS, KeySet, described, is_key_set, read_keys
 from index.strict_json import parse
+from index.verdicts import MOST_SIGNATURES, SignatureOutcome, best_json, shown_json
 from tests.fakes.signing import (
     Card,
     encoded,
