@@ -15,15 +15,15 @@ import structlog
 from config.settings import Settings
 from crawler.assembly import origin_options
 from crawler.clock import Clock
-from crawler.worker import Crew, is_dead
+from crawler.names import is_dead
+from crawler.worker import Crew
 from index.store.database import Database
 from index.store.outage import StoreUnavailable
-from index.store.processes import processes_since, put_process, remove_processes
+from index.store.processes import SILENT_FOR, processes_since, put_process, remove_processes
 from index.strict_json import digest
 
 _log = structlog.get_logger("ardvark.crawl")
 ANNOUNCE_EVERY = timedelta(seconds=15)
-_SILENT_FOR = timedelta(seconds=90)
 
 
 class Role(StrEnum):
@@ -92,7 +92,7 @@ class Allowlist:
         now = self._clock.now()
         if self._role is not None:
             await self._database.write(put_process, self._crew.name, self._role, self._digest, now)
-        others = await self._database.read(processes_since, now - _SILENT_FOR)
+        others = await self._database.read(processes_since, now - SILENT_FOR)
         dead = [row.name for row in others if is_dead(row.name)]
         if dead:
             await self._database.write(remove_processes, dead)

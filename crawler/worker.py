@@ -1,14 +1,10 @@
 """Claimed visits: run, and always settled."""
 
 import asyncio
-import os
-import secrets
-import socket
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 
 import structlog
 
@@ -18,6 +14,7 @@ from crawler.budget import Budget
 from crawler.clock import Clock
 from crawler.fetch.client import FetchClient
 from crawler.fetch.meter import Meter, metering
+from crawler.names import is_dead, worker_name
 from crawler.policy.backoff import CRASHED, next_try
 from crawler.policy.politeness import Mercy
 from crawler.policy.scope import Admitted, OriginRules, Scope
@@ -52,28 +49,6 @@ from index.store.writer import SettleVisit, Writer
 _log = structlog.get_logger("ardvark.crawl")
 _SOONEST = timedelta(seconds=1)
 _FAILURE_CEILING = timedelta(hours=24)
-
-
-def worker_name() -> str:
-    """Name this process so that another one on the same machine can tell whether it still lives."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_started(os.getpid())}:{secrets.token_hex(3)}"
-
-
-def _started(pid: int) -> str:
-    """Give the start time of a process as the kernel counts it: a number that was used again differs in it."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return "?"
-
-
-def is_dead(worker: str) -> bool:
-    """Tell whether a worker of this machine has ended; of other machines nothing is known."""
-    host, _, rest = worker.partition(":")
-    pid, _, rest = rest.partition(":")
-    if host != socket.gethostname() or not pid.isdigit():
-        return False
-    return _started(int(pid)) != rest.partition(":")[0]
 
 
 class Crew:

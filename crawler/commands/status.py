@@ -1,4 +1,5 @@
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,8 +12,10 @@ from config.values import reachable
 from crawler.clock import SystemClock
 from crawler.commands.render import clean, coloured, print_json, span, table
 from crawler.commands.session import run_async, settings_of
+from crawler.names import is_dead
 from index.store.database import Database, FileSizes
 from index.store.outage import StoreUnavailable
+from index.store.processes import SILENT_FOR, StoredRow, processes_since
 from index.store.status import StoreStatus, store_status, try_write
 from index.views import instant
 
@@ -39,9 +42,10 @@ def status(context: click.Context, as_json: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """How the store is doing, what is wrong with it, and what the daemon says."""
+    """How the store is doing, what is wrong with it, who is at work on it, and what the daemon says."""
 
     store: StoreStatus
+    processes: Sequence[StoredRow]
     sizes: FileSizes | None
     problem: str | None
     daemon: Mapping[str, Any]
@@ -53,9 +57,11 @@ async def _look(settings: Settings) -> Found:
     async with Database(settings.storage.url, busy_timeout_s=_BUSY_TIMEOUT_S) as database:
         await database.prepare()
         found = await database.read(store_status, now)
+        heard_of = await database.read(processes_since, now - SILENT_FOR)
         sizes = await database.sizes()
         problem = await _problem(database, sizes)
-    return Found(found, sizes, problem, await _ask_daemon(settings), now)
+    at_work = [row for row in heard_of if not is_dead(row.name)]
+    return Found(found, at_work, sizes, problem, await _ask_daemon(settings), now)
 
 
 async def _problem(database: Database, sizes: FileSizes | None) -> str | None:
@@ -101,6 +107,10 @@ def status_json(found: Found) -> dict[str, Any]:
         "at": instant(found.at),
         "problem": found.problem,
         "daemon": found.daemon,
+        "processes": [
+            {"name": row.name, "role": row.role, "startedAt": instant(row.started_at), "seenAt": instant(row.seen_at)}
+            for row in found.processes
+        ],
         "backlog": {
             "due": store.backlog.origins,
             "oldestDueAt": instant(oldest_due),
@@ -149,6 +159,7 @@ def _lines(found: Found, shown: Mapping[str, Any]) -> Iterator[str]:
     if found.problem is not None:
         yield coloured(clean(f"problem    {found.problem}", 300), "red")
     yield f"daemon     {_daemon(found.daemon)}"
+    yield f"processes  {_counts(Counter(row.role for row in found.processes))}"
     overdue = shown["backlog"]["oldestDueS"]
     yield f"backlog    {store.backlog.origins} due" + ("" if overdue is None else f", the first for {span(overdue)}")
     last = store.last_visit

@@ -8,8 +8,11 @@ from typing import Any
 
 from aiohttp import web as server
 
+from crawler.allowlist import Role
 from crawler.clock import SystemClock
+from crawler.names import worker_name
 from index.api.app import ApiServer
+from index.store.processes import put_process
 from index.store.status import slowest_origins
 from tests.fakes.harness import Crawl, crawling, settings_for
 from tests.fakes.shell import command
@@ -62,6 +65,33 @@ async def test_status_tells_what_a_crawl_left(web: FakeWeb, database_url: str) -
             assert part in text
         assert "\x1b" not in text
         await crawl.crew.release([claim])
+
+
+async def test_status_names_the_processes_that_are_at_work(database_url: str) -> None:
+    now = SystemClock().now()
+    mine, elsewhere = worker_name(), "elsewhere:1:1:aaaaaa"
+    seen = {
+        mine: (Role.ALL, now),
+        elsewhere: (Role.CRAWLER, now - timedelta(seconds=60)),
+        "elsewhere:2:1:bbbbbb": (Role.CRAWLER, now - timedelta(minutes=2)),
+        dead_name(): (Role.SCHEDULER, now),
+    }
+    async with crawling(settings_for(url=database_url), SystemClock()) as crawl:
+        assert (await status_of(crawl))["processes"] == []
+        for name, (role, at) in seen.items():
+            await crawl.database.write(put_process, name, role, "", at)
+        shown = (await status_of(crawl))["processes"]
+        assert {(item["name"], item["role"]) for item in shown} == {(mine, "all"), (elsewhere, "crawler")}
+        assert all(item["startedAt"] <= item["seenAt"] for item in shown)
+        code, text = await command(database_url, "status")
+        assert code == 0
+        assert re.search(r"^processes  1 (all, 1 crawler|crawler, 1 all)$", text, re.MULTILINE)
+
+
+def dead_name() -> str:
+    """Name a process of this machine that has ended: its number is that of another one by now."""
+    host, pid, _, token = worker_name().split(":")
+    return f"{host}:{pid}:1:{token}"
 
 
 async def test_status_passes_on_what_the_daemon_says(web: FakeWeb, sqlite_url: str) -> None:

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, inspect, select, text
 from structlog.testing import capture_logs
 
 from config.errors import OperatorError
-from crawler.worker import worker_name
+from crawler.names import worker_name
 from index.documents import FollowedLead
 from index.query import parse_list_order
 from index.records import Lead, Mechanism
