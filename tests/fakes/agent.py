@@ -37,7 +37,8 @@ class RealAgent:
         self.seen: list[Seen] = []
         self.card: dict[str, Any] = {}
         self._cache_control = cache_control
-        self._socket = socket.socket()
+        # The protocol is named for asyncio to switch Nagle's delay off: head and body come apart.
+        self._socket = socket.socket(proto=socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
         # Who connects before the server runs is let in when it does.
         self._socket.listen()

@@ -23,7 +23,8 @@ class RealServer:
         self._server = MCPServer("echo", version="1.2.0")
         self.serve(names)
         self._as_events = as_events
-        self._socket = socket.socket()
+        # The protocol is named for asyncio to switch Nagle's delay off: head and body come apart.
+        self._socket = socket.socket(proto=socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
         # Who connects before the server runs is let in when it does.
         self._socket.listen()
