@@ -127,7 +127,7 @@ async def test_what_is_due_all_at_once_after_a_start_keeps_to_the_budget(web: Fa
     sites = [web.site(f"s{number:03}") for number in range(500)]
     for site in sites:
         site.manifest(entry("one", site.host))
-    a_second = 5
+    a_second = 12
     settings = settings_for(*sites, url=database_url, crawl={"budget": a_second * 86_400, "visits": 100})
     with logged() as events:
         async with crawling(settings, SystemClock()) as crawl:
