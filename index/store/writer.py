@@ -49,7 +49,7 @@ from index.store.renditions import settle_renditions
 from index.store.snapshots import NewSnapshot, is_private, mark_private, put_snapshots
 
 _log = structlog.get_logger("ardvark.store")
-_MOST_UNITS = 500
+_MOST_UNITS = 1_000
 # The ways by which a document is watched for as long as something names it.
 _NAMED = frozenset({Mechanism.NESTED, Mechanism.ENTRY})
 _LAST_PATIENCE_S = 5.0
@@ -135,7 +135,7 @@ class Writer:
     def __init__(self, database: Database, now: Callable[[], datetime] = _utc_now) -> None:
         self._database = database
         self._now = now
-        self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(maxsize=_MOST_UNITS * 4)
+        self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(maxsize=_MOST_UNITS * 2)
         self._task: asyncio.Task[None] | None = None
         self._batch: Sequence[_Item] = ()
         self.tally = Tally()

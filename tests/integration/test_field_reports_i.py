@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import cycle
 from statistics import quantiles
+from typing import Any
 
 import pytest
 from aiohttp import ClientSession
+from aiohttp import web as server
 from sqlalchemy import Connection, func, select
 
 from crawler.clock import SystemClock
@@ -19,11 +21,11 @@ from tests.bench.steady import grows, run
 from tests.fakes.contents import check_sound
 from tests.fakes.events import PATIENCE_S, logged
 from tests.fakes.harness import crawling, settings_for
-from tests.fakes.operator import Requests
-from tests.fakes.web import FakeWeb, entry
+from tests.fakes.web import FakeWeb, Handler, entry
 
 ORIGINS, CLIENTS, SEARCHES = 50, 20, 5
 PLACES = ("harbour", "meadow")
+ARD = "/.well-known/ard.json"
 # Holds the write lock of a database until its standard input ends, having written as well.
 WRITER = """
 import sqlite3, sys
@@ -97,11 +99,15 @@ async def test_fr_123_readers_and_writers_of_several_processes_never_meet_a_lock
 
             for site, place in zip(sites, cycle(PLACES)):
                 site.manifest(entry(place, site.host, version="2.0.0"))
-            log = web.seen = Requests()
+            # Something is left to write for as long as the other process writes.
+            asked, locked = asyncio.Event(), asyncio.Event()
+            last, page = sites[-1], sites[-1].pages[ARD]
+            last.handle(ARD, held_back(page, asked, locked))
             crawling_on = asyncio.create_task(crawl.run())
-            await asyncio.wait_for(log.reach(1), PATIENCE_S)
+            await asyncio.wait_for(asked.wait(), PATIENCE_S)
             async with writing_elsewhere(sqlite_url) as other:
                 before = await crawl.database.read(stored)
+                locked.set()
                 disturbed_s = await searched_by_many(api.address)
                 assert not crawling_on.done()
                 assert other.returncode is None
@@ -113,6 +119,17 @@ async def test_fr_123_readers_and_writers_of_several_processes_never_meet_a_lock
             await crawl.database.read(check_sound)
     assert {event["event"] for event in events.seen} == {"visit.done"}, "nobody was told of a lock"
     assert disturbed_s < max(0.5, 5 * undisturbed_s), (disturbed_s, undisturbed_s)
+
+
+def held_back(page: Any, asked: asyncio.Event, released: asyncio.Event) -> Handler:
+    """Answer with a page once it is released."""
+
+    async def answer(_: server.Request) -> server.StreamResponse:
+        asked.set()
+        await released.wait()
+        return server.Response(body=page.body, content_type="application/json")
+
+    return answer
 
 
 # --- FR-124: finished tasks kept until memory is gone -----------------------------------------------------------------
