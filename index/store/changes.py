@@ -128,5 +128,7 @@ def oldest_cursor(connection: Connection) -> int:
 
     Who has seen everything up to the one before it has missed nothing; who asks from further back has.
     """
+    # In this order: what somebody else appends between the two on PostgreSQL is found by the second one.
+    following = last_cursor(connection) + 1
     oldest = connection.execute(select(func.min(changes.c.cursor))).scalar_one()
-    return last_cursor(connection) + 1 if oldest is None else int(oldest)
+    return following if oldest is None else int(oldest)
