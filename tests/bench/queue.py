@@ -3,9 +3,9 @@
 A visit here is what the store sees of one: a claim with the states of its documents, one look at each document answered
 by 304, and the settlement. Ours goes through the claim, the batching writer and its transactions as the daemon's does;
 bare is the engine's own driver with the three statements that cannot be left out (a line of the log, the document, the
-origin), five hundred to a transaction. Never are more claims open than several busy daemons have. Both write to the
-same database, in turn, and the best of the rounds counts: CPU is that of this process, without the server's. What a
-visit has found is made up before the time of settling it runs.
+origin), with as many visits to a transaction as the writer takes units. Never are more claims open than several busy
+daemons have. Both write to the same database, in turn, and the best of the rounds counts: CPU is that of this process,
+without the server's. What a visit has found is made up before the time of settling it runs.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ SINGLE_CLAIMS = 300
 SLICE = 2_000
 AT_A_TIME = 200
 IN_FLIGHT = 1_000
-BATCH = 500
+BATCH = 1_000
 BYTES_VISITS = 2_000
 _SERVER = "postgresql://postgres@127.0.0.1:5432"
 _LEASE = timedelta(minutes=10)
